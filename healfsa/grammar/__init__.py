@@ -1,0 +1,7 @@
+"""From a text, a pattern, a schema or a text grammar to one expression over bytes."""
+
+from __future__ import annotations
+
+from healfsa.grammar.grammar import Grammar
+
+__all__ = ["Grammar"]
