@@ -1,0 +1,166 @@
+"""Where a prompt is cut: the token ids that are kept and the bytes that are owed.
+
+In: a vocabulary and a prompt (text, bytes or token ids). Out: `Boundary`.
+Idea: a prompt that ends inside what the tokenizer would have made one token is cut back to a token boundary; the bytes
+    that the kept ids no longer cover are *owed*: the next tokens must begin with them. Special tokens are walls.
+Cost: encoding the prompt once, when it is not given as ids; the decision itself reads only the prompt's tail.
+Source: own; the policies `one` and `n` are Lundberg and Ribeiro's token healing with a longer reach.
+Not here: how far `auto` must go back (`auto.py`); what may follow (`cover.py`, the index); any model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from healfsa.errors import PromptError
+from healfsa.healing.prompt import Prompt, read_prompt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from healfsa.vocab import Vocabulary
+
+Policy = str | int
+POLICIES = ("off", "one", "auto", "exact")
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """A healed prompt.
+
+    Attributes
+    ----------
+    keep : tuple[int, ...]
+        Token ids for the model's input.  May be empty: a tokenizer without BOS and a prompt shorter than one token.
+    owed : bytes
+        Bytes of the prompt that `keep` does not cover; the tokens that are generated next must begin with them.
+    n_removed : int
+        How many ids of `prompt_ids` are not in `keep`.
+    prompt_ids : tuple[int, ...]
+        The prompt as it was encoded (or given).  Bytes of an incomplete last character that no token can make are
+        not in it; they are owed all the same.
+    policy : str
+        "off", "one", a number, "auto" or "exact".
+    prefill : bytes
+        The tail of the prompt that already lies inside the grammar: the automaton is stepped over it before the
+        first mask.  Empty: the grammar begins behind the prompt.
+    """
+
+    keep: tuple[int, ...]
+    owed: bytes = b""
+    n_removed: int = 0
+    prompt_ids: tuple[int, ...] = ()
+    policy: str = "off"
+    prefill: bytes = b""
+
+    @property
+    def input_ids(self) -> list[int]:
+        """The kept ids as a list, ready for a model."""
+        return list(self.keep)
+
+    @property
+    def removed_ids(self) -> tuple[int, ...]:
+        """The ids that were given back."""
+        return self.prompt_ids[len(self.prompt_ids) - self.n_removed :]
+
+
+def heal(
+    vocabulary: Vocabulary,
+    prompt: str | bytes | Sequence[int],
+    policy: Policy = "auto",
+    *,
+    prefill: str | bytes | None = None,
+    parse_special: bool = False,
+    add_special_tokens: bool = True,
+    least: int = 0,
+) -> Boundary:
+    """Cut a prompt back to a token boundary that is safe under `policy`.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+        The model's vocabulary with its tokenizer.
+    prompt : str, bytes or sequence of int
+        Text, bytes (which may end inside a character), or token ids, of which only the tail is read again.
+    policy : "auto", "exact", "off", "one" or int
+        ``off`` keeps everything; ``one`` or a number n gives back that many tokens; ``auto`` gives back as few as
+        possible such that no continuation can have merged across the cut; ``exact`` cuts like ``auto`` and says that
+        the covers of the owed bytes are to be weighted by the model.
+    prefill : str or bytes, optional
+        Tail of the prompt that already lies inside the grammar; recorded, and checked to be the prompt's tail.
+    parse_special : bool
+        Whether the spelling of a special token in a text is that token.  By default it stays text.
+    add_special_tokens : bool
+        Whether the tokenizer adds its BOS (and whatever else it begins a text with) to a text.
+    least : int
+        Ids that are kept in any case: 1 for models that cannot begin with nothing.
+
+    Returns
+    -------
+    Boundary
+        The bytes of ``keep`` followed by ``owed`` are the bytes of the (normalised) prompt.
+
+    Raises
+    ------
+    PromptError
+        The prompt holds bytes that no token can make, `prefill` is not its tail, or `policy` is none.
+    VocabularyError
+        An id is not in the vocabulary.
+    """
+    kind = _policy(policy)
+    read = read_prompt(vocabulary, prompt, parse_special=parse_special, add_special_tokens=add_special_tokens)
+    inside = _prefill(vocabulary, read, prefill)
+    return _cut(vocabulary, read, kind, inside, min(least, len(read.ids)))
+
+
+def _policy(policy: Policy) -> str | int:
+    """Check a policy; numbers as numbers."""
+    if isinstance(policy, str) and policy.isdecimal():
+        return int(policy)
+    if isinstance(policy, int) and not isinstance(policy, bool) and policy >= 0:
+        return int(policy)
+    if policy in POLICIES:
+        return 1 if policy == "one" else policy
+    raise PromptError(f"no healing policy {policy!r}", hint="use 'auto', 'exact', 'off', 'one' or a number of tokens")
+
+
+def _prefill(vocabulary: Vocabulary, read: Prompt, prefill: str | bytes | None) -> bytes:
+    """Check that the prefill is the prompt's tail."""
+    if not prefill:
+        return b""
+    inside = vocabulary.normalize(prefill).encode() if isinstance(prefill, str) else bytes(prefill)
+    tail = read.tail(vocabulary, len(inside) + 1)
+    if not tail.endswith(inside):
+        bare = prefill.encode() if isinstance(prefill, str) else inside
+        if not tail.endswith(bare):
+            raise PromptError(
+                "the prefill is not the tail of the prompt", owed=bare, hint="pass the prompt with the prefill at its end"
+            )
+        inside = bare
+    return inside
+
+
+def _cut(vocabulary: Vocabulary, read: Prompt, kind: str | int, inside: bytes, least: int) -> Boundary:
+    """Give back what the policy asks for."""
+    from healfsa.healing.auto import owed_length
+
+    ids, rest, name = read.ids, read.rest, str(kind)
+    wall = max(read.wall, least)
+    if kind == "off":
+        keep, lead = len(ids), b""
+    elif isinstance(kind, int):
+        keep, lead = max(len(ids) - max(kind - bool(rest), 0), wall), b""
+    else:
+        keep, lead = _whole_tokens(vocabulary, read, owed_length(vocabulary, read), wall)
+    owed = lead + vocabulary.decode_bytes(ids[keep:]) + rest
+    return Boundary(ids[:keep], owed, len(ids) - keep, ids, name, inside)
+
+
+def _whole_tokens(vocabulary: Vocabulary, read: Prompt, length: int, wall: int) -> tuple[int, bytes]:
+    """Return how many ids stay when at least the last `length` bytes are owed."""
+    keep, covered = len(read.ids), len(read.rest)
+    while covered < length and keep > wall:
+        keep -= 1
+        covered += len(vocabulary.bytes_of(read.ids[keep]) or b"")
+    return keep, b""
