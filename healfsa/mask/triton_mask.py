@@ -1,0 +1,61 @@
+"""The Triton kernel: one program masks one block of one row.
+
+In: logits (float32, float16, bfloat16; any strides), an int32 bitmask, one device. Out: the logits, changed in place.
+Idea: logits are never read, only forbidden entries are stored: a row costs V/8 bytes read and what is forbidden.
+Cost: grid (rows, blocks); no host synchronisation; fit for CUDA graphs when `rows` is a tensor that stays in place.
+Not here: checks of dtype and device (see torch_logits). Runs on the CPU under TRITON_INTERPRET=1, for tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+import triton
+import triton.language as tl
+
+from healfsa.mask.shapes import plan
+
+BLOCK = 4096
+
+
+@triton.jit
+def _forbid(
+    logits, bitmask, targets, batch, width, vocab_size,
+    row_stride, column_stride, bits_row_stride, bits_column_stride, SIZE: tl.constexpr,
+):  # fmt: skip
+    k = tl.program_id(0)
+    row = tl.load(targets + k)
+    if (row >= 0) & (row < batch):
+        first = tl.program_id(1) * SIZE
+        word_index = first // 32 + tl.arange(0, SIZE // 32)
+        words = tl.load(
+            bitmask + k.to(tl.int64) * bits_row_stride + word_index * bits_column_stride,
+            mask=word_index * 32 < vocab_size, other=0,
+        )  # fmt: skip
+        forbidden = ((words[:, None] >> tl.arange(0, 32)[None, :]) & 1) == 0
+        token = word_index[:, None] * 32 + tl.arange(0, 32)[None, :]
+        places = logits + row.to(tl.int64) * row_stride + token.to(tl.int64) * column_stride
+        tl.store(places, float("-inf"), mask=(forbidden | (token >= vocab_size)) & (token < width))
+
+
+def apply(logits: torch.Tensor, bits: torch.Tensor, rows: Iterable[int] | None, vocab_size: int | None) -> None:
+    """Write minus infinity into `logits` wherever `bits` forbids, on the tensor's own device and current stream.
+
+    `rows` may be an int64 tensor on the device: it is then used as it is, and entries outside the batch are skipped.
+    """
+    table = logits if logits.dim() == 2 else logits[None]
+    batch, width = table.shape
+    if isinstance(rows, torch.Tensor) and rows.device == table.device and rows.dtype == torch.int64 and rows.dim() == 1:
+        size = plan((rows.numel(), width), tuple(bits.shape), None, vocab_size).vocab_size
+        targets = rows.contiguous()
+    else:
+        work = plan((batch, width), tuple(bits.shape), rows, vocab_size)
+        size, targets = work.vocab_size, torch.from_numpy(work.targets).to(table.device, non_blocking=True)
+    if targets.numel() == 0 or width == 0:
+        return
+    grid = (targets.numel(), triton.cdiv(width, BLOCK))
+    _forbid[grid](
+        table, bits, targets, batch, width, size,
+        table.stride(0), table.stride(1), bits.stride(0), bits.stride(1), SIZE=BLOCK,
+    )  # fmt: skip
