@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from healfsa.grammar.grammar import Grammar
+from healfsa.grammar.regex import regex
 
-__all__ = ["Grammar"]
+__all__ = ["Grammar", "regex"]

@@ -1,0 +1,118 @@
+"""Regular expressions of two dialects as grammars.
+
+In: a pattern and how it is to be read. Out: a `Grammar`, or for the makers of other grammars a tree and its expression.
+Idea: pattern -> tree (python_dialect, ecma_dialect) -> expression (plain where nothing looks around, else machine).
+Not here: the algebra of grammars (see healfsa.grammar.grammar).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from healfsa.errors import GrammarError, UnsupportedFeature
+from healfsa.grammar.expression import Expression
+from healfsa.grammar.grammar import Grammar, make_grammar
+from healfsa.grammar.regex import tree
+from healfsa.grammar.regex.plain import Encode, render
+from healfsa.grammar.regex.tree import Node
+from healfsa.grammar.utf8 import code_points
+
+Dialect = Literal["python", "ecma"]
+Match = Literal["full", "search", "prefix"]
+
+__all__ = ["Dialect", "Encode", "Match", "Node", "compile_pattern", "regex", "to_expression"]
+
+
+def regex(
+    pattern: str | re.Pattern[str], dialect: Dialect = "python", flags: int | str = 0, match: Match = "full"
+) -> Grammar:
+    """Return the grammar of the texts that a regular expression matches.
+
+    Parameters
+    ----------
+    pattern : str or re.Pattern
+        The pattern; a compiled one brings its own flags and the Python dialect.
+    dialect : {"python", "ecma"}
+        "python": everything `re` accepts, with its meaning. "ecma": ECMAScript with the flag u.
+    flags : int or str
+        Flags of `re` (`re.I | re.S`), or letters ("is"; for "ecma" also "v").
+    match : {"full", "search", "prefix"}
+        Which texts are meant: those that match from end to end, that contain a match, or that begin with one.
+
+    Raises
+    ------
+    RegexSyntaxError
+        The dialect does not accept the pattern; the message shows the place.
+    UnsupportedFeature
+        The pattern does not describe a regular language (backreferences, recursion), or an exact automaton of it is
+        not known.
+
+    Examples
+    --------
+    >>> regex(r"[a-z]+@[a-z]+\\.org").kind
+    'regex'
+    """
+    if isinstance(pattern, re.Pattern):
+        dialect, flags, pattern = "python", pattern.flags | _bits(flags), pattern.pattern
+    if not isinstance(pattern, str):
+        raise UnsupportedFeature(
+            f"a pattern of type {type(pattern).__name__}", instead="give the pattern as str; texts are matched as UTF-8"
+        )
+    expression = to_expression(compile_pattern(pattern, dialect, flags, match))
+    return make_grammar(expression, "regex", pattern, dialect, _bits(flags), "v" in str(flags), match)
+
+
+def compile_pattern(pattern: str, dialect: Dialect = "python", flags: int | str = 0, match: Match = "full") -> Node:
+    """Return the syntax tree of a pattern over code points; parameters and errors as for `regex`."""
+    if dialect == "python":
+        from healfsa.grammar.regex import python_dialect
+
+        node = python_dialect.parse(pattern, _bits(flags))
+    elif dialect == "ecma":
+        from healfsa.grammar.regex import ecma_dialect
+
+        node = ecma_dialect.parse(pattern, _bits(flags), isinstance(flags, str) and "v" in flags)
+    else:
+        raise GrammarError(f"unknown dialect {dialect!r}", hint='it is "python" or "ecma"')
+    return _placed(node, match)
+
+
+def to_expression(node: Node, encode: Encode = code_points) -> Expression:
+    """Return the expression of a tree from `compile_pattern`.
+
+    Parameters
+    ----------
+    node : Node
+        The tree.
+    encode : callable
+        Takes a set of characters (a sorted tuple of inclusive ranges of code points) and returns the expression of one
+        of them. Left out: UTF-8. A JSON string needs every spelling of the character. No spelling of a character may
+        be empty or the beginning of another one's.
+    """
+    if node.needs:
+        from healfsa.grammar.regex.machine import assemble
+
+        return assemble(node, encode)
+    return render(node, encode)
+
+
+def _placed(node: Node, match: str) -> Node:
+    if match == "full":
+        return node
+    if match == "search":
+        return tree.sequence([tree.ANYTHING, node, tree.ANYTHING])
+    if match == "prefix":
+        return tree.sequence([node, tree.ANYTHING])
+    raise GrammarError(f"unknown match {match!r}", hint='it is "full", "search" or "prefix"')
+
+
+def _bits(flags: int | str) -> int:
+    if not isinstance(flags, str):
+        return int(flags)
+    bits = 0
+    for letter in flags:
+        if letter not in "aimsxuv":
+            raise GrammarError(f"unknown flag {letter!r}", hint="known letters: a i m s u v x")
+        bits |= 0 if letter == "v" else int(getattr(re, letter.upper()))
+    return bits

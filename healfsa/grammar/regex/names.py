@@ -1,0 +1,82 @@
+"""Named sets of characters: shorthand classes, Unicode properties, characters by name.
+
+In: a name. Out: a set of code points. Idea: no table is typed in. A set is read off a pattern engine that defines it: one
+    string of all characters is searched once, by `re` for Python's own classes (so they are what `re` says, in every
+    Python) and by the `regex` package for Unicode properties.
+Cost: 10 to 40 ms the first time a name is used in a process, then one look-up.
+Not here: which names a dialect has (see the parsers), case (see cases).
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from healfsa.errors import MissingExtra
+from healfsa.grammar.regex.charset import CharSet, normal, of_text, union
+from healfsa.grammar.utf8 import LAST
+
+ASCII_DIGITS: CharSet = normal([(0x30, 0x39)])
+ASCII_WORD: CharSet = normal([(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)])
+NEWLINE: CharSet = of_text("\n")
+ECMA_LINE_ENDS: CharSet = of_text("\n\r\u2028\u2029")
+
+_GAP = 0xD800  # the string of all characters has no surrogates: from here its offsets are behind the code points
+_WIDTH = 0x800
+
+
+@lru_cache(maxsize=1)
+def every_character() -> str:
+    """Return the string of all Unicode scalar values in order."""
+    return array("I", [*range(_GAP), *range(_GAP + _WIDTH, LAST + 1)]).tobytes().decode("utf-32")
+
+
+def search_all(finditer: Callable[[str], Iterable[Any]]) -> CharSet:
+    """Return the characters covered by the matches of a compiled pattern over all characters."""
+    return normal(_code_points(*match.span()) for match in finditer(every_character()))
+
+
+def _code_points(start: int, stop: int) -> tuple[int, int]:
+    last = stop - 1
+    return start + (_WIDTH if start >= _GAP else 0), last + (_WIDTH if last >= _GAP else 0)
+
+
+@lru_cache(maxsize=16)
+def python_class(letter: str, ascii_only: bool) -> CharSet:
+    """Return what `re` means by `\\d`, `\\s`, `\\w` or their negations."""
+    return search_all(re.compile(f"\\{letter}+", re.ASCII if ascii_only else 0).finditer)
+
+
+@lru_cache(maxsize=1)
+def ecma_spaces() -> CharSet:
+    """Return ECMAScript's white space and line ends: the `\\s` of its patterns."""
+    return union(of_text("\t\v\f\ufeff"), ECMA_LINE_ENDS, unicode_property("General_Category", "Zs"))
+
+
+@lru_cache(maxsize=512)
+def unicode_property(name: str, value: str = "Yes") -> CharSet:
+    """Return the characters with a Unicode property.
+
+    Raises
+    ------
+    KeyError
+        The property or the value does not exist.
+    MissingExtra
+        The `regex` package, which holds the tables, is not installed.
+    """
+    package = _tables()
+    try:
+        return search_all(package.compile(f"\\p{{{name}={value}}}+", package.VERSION1).finditer)
+    except package.error:
+        raise KeyError(name, value) from None
+
+
+def _tables() -> Any:
+    try:
+        return import_module("regex")
+    except ImportError:
+        raise MissingExtra("unicode", "regex") from None

@@ -1,0 +1,239 @@
+"""Python's `re` syntax to a syntax tree.
+
+In: a pattern and flags. Out: a tree (see tree). Idea: the standard library's own parser reads the pattern, so that exactly
+    what `re` accepts is accepted and every error has `re`'s words and place; then each operation is rewritten.
+    Interegular's parser was no choice: no anchors, boundaries, look-behind, scoped flags or Unicode classes, and it reads
+    `[]a]` and `a++` wrongly. The parser keeps no places, so a refused construct is found again in the text (see places).
+Cost: O(pattern), plus one search of all characters for each new Unicode class (see names).
+Source: the `re` chapter of the Python library reference; the operations of `re._parser`.
+Not here: what the tree means (see plain and machine); ECMAScript (see ecma_dialect).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from re import _compiler, _parser
+from re import _constants as op
+from typing import Any
+
+from healfsa.errors import RegexSyntaxError, UnsupportedFeature
+from healfsa.grammar.regex import tree
+from healfsa.grammar.regex.cases import python_ignore_case
+from healfsa.grammar.regex.charset import ALL, CharSet, complement, normal, union
+from healfsa.grammar.regex.names import NEWLINE, python_class
+from healfsa.grammar.regex.places import backreference_span, conditional_span
+from healfsa.grammar.regex.tree import Node
+
+_CATEGORIES = {
+    op.CATEGORY_DIGIT: "d",
+    op.CATEGORY_NOT_DIGIT: "D",
+    op.CATEGORY_SPACE: "s",
+    op.CATEGORY_NOT_SPACE: "S",
+    op.CATEGORY_WORD: "w",
+    op.CATEGORY_NOT_WORD: "W",
+}
+_WHOLE_FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE | re.LOCALE | re.DEBUG
+_EMPTY_TEXT_HAS_NO_BOUNDARY = re.search(r"\B", "") is not None  # changed in Python 3.14
+
+
+def parse(pattern: str, flags: int = 0) -> Node:
+    """Return the tree of a pattern.
+
+    Parameters
+    ----------
+    pattern : str
+        A pattern of `re`.
+    flags : int
+        Flags of `re`, as for `re.compile`.
+
+    Raises
+    ------
+    RegexSyntaxError
+        What `re.compile` refuses, with its message and its place.
+    UnsupportedFeature
+        A backreference, or a conditional on a group inside an assertion.
+    """
+    parsed = _read(pattern, int(flags))
+    asked = frozenset(_asked(parsed))
+    return _Translator(pattern, asked).all(parsed, parsed.state.flags)
+
+
+def _read(pattern: str, flags: int) -> Any:
+    if unknown := flags & ~int(_WHOLE_FLAGS):
+        raise RegexSyntaxError(f"unknown flags {unknown:#x}", pattern, (0, len(pattern)))
+    try:
+        parsed = _parser.parse(pattern, flags & ~re.DEBUG)
+        _compiler.compile(parsed, parsed.state.flags)
+        return parsed
+    except re.error as error:
+        place = error.pos if error.pos is not None else 0
+        end = place + 1 if error.pos is not None else len(pattern)
+        raise RegexSyntaxError(error.msg, pattern, (place, end)) from None
+    except ValueError as error:  # flags that exclude each other, on the call or in the pattern
+        raise RegexSyntaxError(str(error), pattern, (0, len(pattern))) from None
+    except (OverflowError, RecursionError) as error:
+        raise RegexSyntaxError(f"too large for re: {error}", pattern, (0, len(pattern))) from None
+
+
+def _asked(parsed: Any) -> Iterable[int]:
+    """Return the groups that conditionals ask for."""
+    for code, argument in parsed:
+        if code is op.GROUPREF_EXISTS:
+            yield argument[0]
+        for part in _parts(code, argument):
+            yield from _asked(part)
+
+
+def _parts(code: Any, argument: Any) -> list[Any]:
+    """Return the sub-patterns of an operation."""
+    if code is op.BRANCH:
+        return list(argument[1])
+    if code is op.GROUPREF_EXISTS:
+        return [part for part in argument[1:] if part is not None]
+    if code in (op.ASSERT, op.ASSERT_NOT, *_REPEATS) or code is op.SUBPATTERN:
+        return [argument[-1]]
+    return [argument] if code is op.ATOMIC_GROUP else []
+
+
+_REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
+
+
+class _Translator:
+    """Rewrites operations of `re._parser`, carrying the flags that hold at each place."""
+
+    def __init__(self, pattern: str, asked: frozenset[int]) -> None:
+        self.pattern = pattern
+        self.asked = asked
+        self.hidden: set[int] = set()
+        self.depth = 0
+        self.rewrite: dict[Any, Callable[[Any, int], Node]] = {
+            op.LITERAL: self._literal,
+            op.NOT_LITERAL: self._not_literal,
+            op.IN: self._class,
+            op.CATEGORY: lambda category, flags: self._class([(op.CATEGORY, category)], flags),
+            op.ANY: self._any,
+            op.AT: self._at,
+            op.BRANCH: lambda argument, flags: tree.either([self.all(part, flags) for part in argument[1]]),
+            op.SUBPATTERN: self._group,
+            op.ATOMIC_GROUP: lambda body, flags: tree.atomic(self.all(body, flags)),
+            op.MAX_REPEAT: lambda argument, flags: self._repeat(argument, flags, True),
+            op.MIN_REPEAT: lambda argument, flags: self._repeat(argument, flags, False),
+            op.POSSESSIVE_REPEAT: self._possessive,
+            op.ASSERT: lambda argument, flags: self._look(argument, flags, False),
+            op.ASSERT_NOT: lambda argument, flags: self._look(argument, flags, True),
+            op.FAILURE: lambda _argument, _flags: tree.FAIL,
+            op.GROUPREF: self._backreference,
+            op.GROUPREF_EXISTS: self._condition,
+        }
+
+    def all(self, parsed: Any, flags: int) -> Node:
+        """Return the tree of a list of operations."""
+        return tree.sequence([self.rewrite[code](argument, flags) for code, argument in parsed])
+
+    def _literal(self, code_point: int, flags: int) -> Node:
+        return tree.chars(self._with_case(normal([(code_point, code_point)]), _spelled(code_point), flags))
+
+    def _not_literal(self, code_point: int, flags: int) -> Node:
+        members = complement(normal([(code_point, code_point)]))
+        return tree.chars(self._with_case(members, f"[^{_spelled(code_point)}]", flags))
+
+    def _class(self, items: list[tuple[Any, Any]], flags: int) -> Node:
+        negated = bool(items) and items[0][0] is op.NEGATE
+        members = union(*(self._item(item, flags) for item in items[negated:]))
+        spelling = "".join(_spelled_item(item) for item in items[negated:])
+        whole = complement(members) if negated else members
+        return tree.chars(self._with_case(whole, f"[{'^' * negated}{spelling}]", flags))
+
+    def _item(self, item: tuple[Any, Any], flags: int) -> CharSet:
+        code, argument = item
+        if code is op.CATEGORY:
+            return python_class(_CATEGORIES[argument], bool(flags & re.ASCII))
+        return normal([(argument, argument) if code is op.LITERAL else argument])
+
+    def _with_case(self, members: CharSet, spelling: str, flags: int) -> CharSet:
+        if not flags & re.IGNORECASE:
+            return members
+        return python_ignore_case(members, spelling, bool(flags & re.ASCII))
+
+    def _any(self, _argument: Any, flags: int) -> Node:
+        return tree.chars(ALL if flags & re.DOTALL else complement(NEWLINE))
+
+    def _at(self, place: Any, flags: int) -> Node:
+        lines = bool(flags & re.MULTILINE)
+        if place is op.AT_BEGINNING:
+            return tree.line_start(NEWLINE) if lines else tree.START
+        if place is op.AT_END:
+            return tree.line_end(NEWLINE) if lines else tree.end_or_last(NEWLINE)
+        if place in (op.AT_BEGINNING_STRING, op.AT_END_STRING):
+            return tree.START if place is op.AT_BEGINNING_STRING else tree.END
+        word = python_class("w", bool(flags & re.ASCII))
+        if place is op.AT_BOUNDARY:
+            return tree.boundary(word)
+        return tree.no_boundary(word, _EMPTY_TEXT_HAS_NO_BOUNDARY)
+
+    def _group(self, argument: Any, flags: int) -> Node:
+        number, added, removed, body = argument
+        inner = self.all(body, _combined(flags, added, removed))
+        if number not in self.asked:
+            return inner
+        if self.depth:
+            self.hidden.add(number)
+        return tree.record(number, inner)
+
+    def _repeat(self, argument: Any, flags: int, greedy: bool) -> Node:
+        least, most, body = argument
+        return tree.loop(self.all(body, flags), least, None if most is op.MAXREPEAT else most, greedy)
+
+    def _possessive(self, argument: Any, flags: int) -> Node:
+        least, most, body = argument
+        once = tree.atomic(self.all(body, flags))
+        return tree.atomic(tree.loop(once, least, None if most is op.MAXREPEAT else most))
+
+    def _look(self, argument: Any, flags: int, negated: bool) -> Node:
+        direction, body = argument
+        self.depth += 1
+        inner = self.all(body, flags)
+        self.depth -= 1
+        return tree.look(inner, direction < 0, negated)
+
+    def _backreference(self, number: int, _flags: int) -> Node:
+        raise UnsupportedFeature(
+            f"the backreference to group {number}",
+            pattern=self.pattern,
+            span=backreference_span(self.pattern),
+            detail="the language of a backreference is not regular",
+            instead="write the alternatives out, for example (?:'[^']*'|\"[^\"]*\") instead of (['\"])[^'\"]*\\1",
+        )
+
+    def _condition(self, argument: Any, flags: int) -> Node:
+        number, yes, no = argument
+        if self.depth or number in self.hidden:
+            raise UnsupportedFeature(
+                f"the conditional on group {number}",
+                pattern=self.pattern,
+                span=conditional_span(self.pattern),
+                detail="the group or the conditional lies inside an assertion",
+            )
+        return tree.condition(number, self.all(yes, flags), self.all(no, flags) if no is not None else tree.EMPTY)
+
+
+def _combined(flags: int, added: int, removed: int) -> int:
+    """Return the flags inside a group: a type flag (a, u) replaces the other one."""
+    types = int(re.ASCII | re.LOCALE | re.UNICODE)
+    if added & types:
+        flags &= ~types
+    return (flags | added) & ~removed
+
+
+def _spelled(code_point: int) -> str:
+    return f"\\U{code_point:08x}"
+
+
+def _spelled_item(item: tuple[Any, Any]) -> str:
+    code, argument = item
+    if code is op.CATEGORY:
+        return f"\\{_CATEGORIES[argument]}"
+    if code is op.LITERAL:
+        return _spelled(argument)
+    return f"{_spelled(argument[0])}-{_spelled(argument[1])}"
