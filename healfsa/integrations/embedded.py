@@ -74,7 +74,9 @@ class GGUFModel:
         try:
             self._reader = gguf.GGUFReader(path)
         except (ValueError, OSError, IndexError, KeyError) as damaged:
-            raise HealFSAError(f"{path} cannot be read as GGUF: {damaged}", hint=f"install it again: {INSTALL}") from None
+            raise HealFSAError(
+                f"{path} cannot be read as GGUF: {damaged}", hint=f"install it again: {INSTALL}"
+            ) from None
         if self.field("general.architecture") != "llama" or self.field("tokenizer.ggml.model") != "gpt2":
             raise HealFSAError(f"{path} is not a llama model with byte-level BPE", hint="load it with transformers")
 

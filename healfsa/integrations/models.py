@@ -24,6 +24,7 @@ from healfsa.errors import HealFSAError, MissingExtra
 from healfsa.integrations import embedded
 
 FORMAT = 1  # raise it when the conversion writes something else
+PACKAGE = embedded.PACKAGE
 EMBEDDED = "smollm2"
 MANIFEST = "manifest.json"
 
@@ -96,6 +97,22 @@ def embedded_folder(*, progress: bool = True) -> Path:
     if not is_complete(folder):
         _convert(source, folder, progress)
     return folder
+
+
+def eos_ids(folder: Path) -> tuple[int, ...]:
+    """Return the ids that end a text, from the generation config in a model's folder."""
+    try:
+        listed = json.loads((folder / "generation_config.json").read_text(encoding="utf-8")).get("eos_token_id")
+    except (OSError, ValueError):
+        return ()
+    return (listed,) if isinstance(listed, int) else tuple(listed or ())
+
+
+def set_seed(seed: int) -> None:
+    """Make sampling repeatable."""
+    import torch
+
+    torch.manual_seed(seed)
 
 
 def is_complete(folder: Path, *, thorough: bool = False) -> bool:

@@ -42,7 +42,9 @@ def test_functions_are_short():
 
 def _docstring_lines(node) -> int:
     first = node.body[0]
-    is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    is_text = (
+        isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    )
     return first.end_lineno - first.lineno + 1 if is_text else 0
 
 
@@ -69,7 +71,9 @@ def test_no_asserts_and_no_bare_errors(path):
 
 def test_nothing_names_a_machine_or_a_registry():
     places = re.compile(r"/(?:work|root|home/\w+|Users/\w+)/[\w.-]")
-    hosts = re.compile("|".join(["pypi" + r"\.org", "python" + r"hosted", "registry" + r"\.npmjs", "deb" + r"\.debian"]))
+    hosts = re.compile(
+        "|".join(["pypi" + r"\.org", "python" + r"hosted", "registry" + r"\.npmjs", "deb" + r"\.debian"])
+    )
     for path in TEXTS:
         text = path.read_text(encoding="utf-8", errors="replace")
         assert not hosts.search(text), f"{_id(path)} names a registry's host"

@@ -1,0 +1,176 @@
+"""The commands and their help.
+
+In: arguments. Out: calls of the modules beside this one.
+Idea: each command declares its options here and does its work in its own module, imported when it runs.
+Not here: the work.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from healfsa.cli.errors import exit_code_help, friendly
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help=(
+        "Token healing and structured generation: continue a prompt from where it was cut, inside a grammar.\n\n"
+        "Try first:\n\n"
+        '- `healfsa heal "The capital of Fra"` shows what healing does to a prompt\n'
+        '- `healfsa generate "The capital of Fra"` continues it with the embedded model\n'
+        '- `healfsa generate "x.re" --regex "(duce|turn|place)\\("` continues it inside a pattern\n'
+        '- `healfsa inspect "a(b|c)+"` shows how a pattern becomes an automaton'
+    ),
+    epilog=exit_code_help(),
+)
+
+Regex = Annotated[str | None, typer.Option("--regex", "-r", help="Pattern that the continuation must match in full.")]
+Dialect = Annotated[str, typer.Option(help="Dialect of --regex: python or ecma.")]
+Choices = Annotated[
+    list[str] | None, typer.Option("--choice", "-c", help="Allowed continuation; give it several times.")
+]
+Schema = Annotated[str | None, typer.Option("--schema", "-s", help="JSON Schema: a file, or the JSON text itself.")]
+Model = Annotated[
+    str | None, typer.Option("--model", "-m", help="Folder or name of a transformers model; default: embedded.")
+]
+Tokenizer = Annotated[
+    str | None, typer.Option("--tokenizer", "-t", help="tokenizer.json or its folder; default: embedded.")
+]
+Heal = Annotated[str, typer.Option("--heal", help="Healing: auto, off, one, or a number of tokens to give back.")]
+Prefill = Annotated[str | None, typer.Option(help="Tail of the prompt that already lies inside the grammar.")]
+Prompt = Annotated[str, typer.Argument(help="The text to continue; - reads standard input.")]
+
+
+@app.command()
+@friendly
+def generate(
+    prompt: Prompt,
+    regex: Regex = None,
+    dialect: Dialect = "python",
+    choice: Choices = None,
+    schema: Schema = None,
+    heal: Heal = "auto",
+    prefill: Prefill = None,
+    model: Model = None,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", "-n", min=1, help="Budget of new tokens.")] = 64,
+    stop: Annotated[list[str] | None, typer.Option(help="End before this text; give it several times.")] = None,
+    temperature: Annotated[float, typer.Option(min=0.0, help="0: greedy.")] = 0.0,
+    seed: Annotated[int | None, typer.Option(help="For sampling.")] = None,
+    echo: Annotated[bool, typer.Option("--echo", help="Print the prompt too.")] = False,
+) -> None:
+    """Continue PROMPT and stream what follows it to standard output.
+
+    Examples:
+
+    - `printf 'def f(x):\\n    ret' | healfsa generate -`
+    - `healfsa generate 'The answer is ' --choice yes --choice no`
+    - `healfsa generate '{"name": "B' --schema person.json --prefill '{"name": "B'`
+    """
+    from healfsa.cli.generate import run
+
+    options = {"max_new_tokens": max_tokens, "stop": stop or (), "temperature": temperature, "seed": seed}
+    run(prompt, (regex, dialect, choice, schema), heal, prefill, model, options, echo)
+
+
+@app.command()
+@friendly
+def heal(
+    prompt: Prompt,
+    policy: Annotated[str, typer.Option("--policy", "-p", help="auto, off, one, or a number of tokens.")] = "auto",
+    regex: Regex = None,
+    dialect: Dialect = "python",
+    choice: Choices = None,
+    schema: Schema = None,
+    prefill: Prefill = None,
+    tokenizer: Tokenizer = None,
+    parse_special: Annotated[bool, typer.Option(help="Read spellings of special tokens as those tokens.")] = False,
+    show: Annotated[int, typer.Option(min=0, help="How many of the tokens that may follow to show.")] = 12,
+) -> None:
+    """Show where PROMPT is cut: the pieces that are kept, the bytes that are owed, and which tokens may follow.
+
+    Examples:
+
+    - `healfsa heal 'https:'`
+    - `healfsa heal 'x.re' --regex '(duce|turn|place)\\('`
+    - `healfsa heal 'das Ei' --policy 2 --tokenizer path/to/tokenizer.json`
+    """
+    from healfsa.cli.heal import run
+
+    run(prompt, policy, (regex, dialect, choice, schema), prefill, tokenizer, parse_special, show)
+
+
+@app.command(name="compile")
+@friendly
+def compile_(
+    regex: Regex = None,
+    dialect: Dialect = "python",
+    choice: Choices = None,
+    schema: Schema = None,
+    tokenizer: Tokenizer = None,
+    states: Annotated[int, typer.Option(min=1, help="How many states to walk ahead for the figures.")] = 200,
+) -> None:
+    """Compile a grammar for a vocabulary; print its size and what its masks cost.
+
+    Examples:
+
+    - `healfsa compile --regex '[0-9]{4}-[0-9]{2}-[0-9]{2}'`
+    - `healfsa compile --schema person.json --tokenizer path/to/tokenizer.json`
+    """
+    from healfsa.cli.compile import run
+
+    run((regex, dialect, choice, schema), tokenizer, states)
+
+
+@app.command()
+@friendly
+def inspect(
+    pattern: Annotated[str, typer.Argument(help="A regular expression.")],
+    dialect: Dialect = "python",
+    text: Annotated[str | None, typer.Option(help="A text to test: where does it stop fitting?")] = None,
+    dot: Annotated[Path | None, typer.Option(help="Write the automaton as a Graphviz file.")] = None,
+    svg: Annotated[Path | None, typer.Option(help="Write the automaton as a picture.")] = None,
+    max_states: Annotated[int, typer.Option(min=1, help="Draw at most so many states.")] = 40,
+) -> None:
+    """Show the stages of PATTERN: expression tree, automaton, and what it accepts.
+
+    Examples:
+
+    - `healfsa inspect '(duce|turn|place)\\('`
+    - `healfsa inspect '[a-f]{2,4}' --svg automaton.svg`
+    - `healfsa inspect '\\d+-\\d+' --text 12-x`
+    """
+    from healfsa.cli.inspect import run
+
+    run(pattern, dialect, text, dot, svg, max_states)
+
+
+@app.command()
+@friendly
+def warmup(
+    model: Annotated[bool, typer.Option(help="Convert the embedded model too, if its wheel is installed.")] = True,
+) -> None:
+    """Do ahead what the first use would do: compile the kernels, read the vocabulary, convert the embedded model."""
+    from healfsa.cli.warmup import run
+
+    run(model)
+
+
+def _version(value: bool) -> None:
+    if value:
+        import healfsa
+
+        typer.echo(healfsa.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    pass

@@ -1,0 +1,151 @@
+"""Logits processors whose state is the row's own tokens.
+
+In: input_ids int64[rows, width] and scores float[rows, vocabulary], as transformers passes them. Out: masked scores.
+Idea: what stands behind the prompt's width is the history, and the history says the state; rows may be repeated,
+    reordered or cut back between calls.
+Cost: one fork and one accepted token a row and step, one mask row, one pass over the scores.
+Source: transformers' LogitsProcessor interface.
+Not here: how a prompt is cut (see prompts), decoding loops (see generation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import LogitsProcessor
+
+import healfsa
+from healfsa.errors import MaskShapeError
+from healfsa.integrations.history import ID_TYPE, Histories
+
+
+class _HistoryProcessor(LogitsProcessor):
+    """Masks each row by the matcher that its history leads to.
+
+    Where `prompt_width` is None it is the width of the first call; a call whose rows do not continue those seen before
+    starts a new generation, so that one processor can serve several. (Give the width, or call `reset`, where a prompt
+    repeats what was generated before.)
+    """
+
+    supports_continuous_batching = False
+
+    def __init__(self, engine: healfsa.Engine, matchers: Sequence[Any], prompt_width: int | None) -> None:
+        self._engine = engine
+        self._histories = Histories(matchers)
+        self._fixed_width = prompt_width
+        self._prompt: torch.Tensor | None = None
+
+    def reset(self) -> None:
+        """Forget where the last generation began."""
+        self._prompt = None
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Return `scores` with every token that may not follow set to -inf."""
+        width = self._engine.vocabulary.size
+        if scores.shape[-1] != width:
+            hint = f"Vocabulary.from_tokenizer(tokenizer, vocab_size={scores.shape[-1]})"
+            raise MaskShapeError("the scores are not as wide as the vocabulary", width, scores.shape[-1], hint=hint)
+        matchers = self.matchers(input_ids)
+        bitmask = healfsa.allocate_bitmask(len(matchers), width)
+        for row, matcher in enumerate(matchers):
+            if matcher is None:
+                _allow_only(bitmask[row], self._engine.vocabulary.eos_ids)
+            else:
+                matcher.fill_bitmask(bitmask, row)
+        scores = scores.clone()
+        healfsa.apply_bitmask(scores, torch.from_numpy(bitmask).to(scores.device))
+        return scores
+
+    def matchers(self, input_ids: torch.Tensor) -> list[Any | None]:
+        """Return each row's matcher; None where the row has ended or holds a token that was not allowed."""
+        rows, prompts = input_ids.shape[0], len(self._histories)
+        if rows % prompts:
+            raise MaskShapeError("rows do not divide evenly among the prompts", f"a multiple of {prompts}", rows)
+        histories = self._rows(input_ids)
+        found = [self._histories.matcher(row * prompts // rows, history) for row, history in enumerate(histories)]
+        self._histories.forget(max(64, 8 * rows))
+        return found
+
+    def _rows(self, input_ids: torch.Tensor) -> list[bytes]:
+        """Return each row's history, finding out first whether a new generation has begun."""
+        if self._fixed_width is not None:
+            return _behind(input_ids, self._fixed_width)
+        if self._prompt is not None and _same_prompt(input_ids, self._prompt):
+            rows, prompts = input_ids.shape[0], len(self._histories)
+            found = _behind(input_ids, self._prompt.shape[1])
+            if all(self._histories.knows(row * prompts // rows, history) for row, history in enumerate(found)):
+                return found
+        self._prompt = input_ids
+        return _behind(input_ids, input_ids.shape[1])
+
+
+class ConstrainedLogitsProcessor(_HistoryProcessor):
+    """Keeps each row inside a grammar that begins right behind the prompt.
+
+    Parameters
+    ----------
+    engine : Engine
+        Its vocabulary must be as wide as the model's scores.
+    grammar : Grammar, Index, or a sequence of them
+        One for all rows, or one a prompt.
+    prompt_width : int, optional
+        Width of the (padded) prompt; None: that of the first call.
+
+    Examples
+    --------
+    >>> processor = ConstrainedLogitsProcessor(engine, healfsa.regex(r"[0-9]+"))  # doctest: +SKIP
+    >>> model.generate(**inputs, logits_processor=[processor])  # doctest: +SKIP
+    """
+
+    def __init__(self, engine: healfsa.Engine, grammar: Any, *, prompt_width: int | None = None) -> None:
+        grammars = grammar if isinstance(grammar, (list, tuple)) else [grammar]
+        super().__init__(engine, [engine.matcher(each) for each in grammars], prompt_width)
+
+
+class HealingLogitsProcessor(_HistoryProcessor):
+    """Makes each row spell the bytes that its prompt still owes, then continue inside the grammar, if there is one.
+
+    Parameters
+    ----------
+    engine : Engine
+        Its vocabulary must be as wide as the model's scores.
+    healed : Boundary or sequence of Boundary
+        What `engine.heal` returned for each prompt; the model must be given `healed.input_ids`.
+    grammar : Grammar, Index, None, or a sequence of them
+        What may follow the prompt; None: anything.
+    prompt_width : int, optional
+        Width of the (padded) kept ids; None: that of the first call.
+    """
+
+    def __init__(
+        self, engine: healfsa.Engine, healed: Any, grammar: Any = None, *, prompt_width: int | None = None
+    ) -> None:
+        boundaries = healed if isinstance(healed, (list, tuple)) else [healed]
+        grammars = grammar if isinstance(grammar, (list, tuple)) else [grammar] * len(boundaries)
+        if len(grammars) != len(boundaries):
+            raise MaskShapeError("grammars and prompts differ in number", len(boundaries), len(grammars))
+        pairs = zip(grammars, boundaries, strict=True)
+        super().__init__(engine, [engine.matcher(each, prompt=cut) for each, cut in pairs], prompt_width)
+
+
+def _behind(input_ids: torch.Tensor, width: int) -> list[bytes]:
+    ids = input_ids[:, width:].cpu().numpy().astype(ID_TYPE, copy=False)
+    return [np.ascontiguousarray(row).tobytes() for row in ids]
+
+
+def _same_prompt(input_ids: torch.Tensor, prompt: torch.Tensor) -> bool:
+    rows, width = prompt.shape
+    if input_ids.shape[0] != rows or input_ids.shape[1] < width:
+        return False
+    return input_ids.device == prompt.device and torch.equal(input_ids[:, :width], prompt)
+
+
+def _allow_only(row: np.ndarray, ids: Sequence[int]) -> None:
+    """Allow just `ids`: a row that has ended must keep one finite score, or sampling fails for the whole batch."""
+    row[:] = 0
+    words = row.view(np.uint32)
+    for token_id in ids:
+        words[token_id // 32] |= np.uint32(1 << token_id % 32)

@@ -1,0 +1,143 @@
+"""Prompts of every kind, cut and padded for `model.generate`.
+
+In: texts, bytes, token ids, chats, or a batch of them. Out: kept ids int64[batch, width] padded on the left, the attention
+    mask, and each prompt's boundary.
+Idea: the tokenizer's own encoding (special tokens and BOS as the model expects them), then one cut at the end.
+Not here: which tokens may follow (see processors).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+import healfsa
+from healfsa.errors import PromptError
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A batch that is ready for the model.
+
+    Attributes
+    ----------
+    input_ids : torch.Tensor, int64[batch, width]
+        The kept ids, padded on the left.
+    attention_mask : torch.Tensor, int64[batch, width]
+        0 on padding.
+    boundaries : tuple of Boundary
+        One a prompt: what was kept, what is owed.
+    """
+
+    input_ids: torch.Tensor
+    attention_mask: torch.Tensor
+    boundaries: tuple[Any, ...]
+
+
+def is_single(prompts: Any) -> bool:
+    """Say whether `prompts` is one prompt: a text, bytes, a list of token ids, or one chat."""
+    if isinstance(prompts, (str, bytes)):
+        return True
+    if isinstance(prompts, torch.Tensor):
+        return prompts.ndim == 1
+    if not isinstance(prompts, Sequence):
+        return True
+    return len(prompts) > 0 and all(isinstance(item, (int, Mapping)) for item in prompts)
+
+
+def prepare(
+    engine: healfsa.Engine,
+    tokenizer: Any,
+    prompts: Sequence[Any],
+    *,
+    heal: str | int = "auto",
+    prefill: Sequence[Any] | None = None,
+    parse_special: bool = True,
+    device: Any = "cpu",
+) -> Prepared:
+    """Encode, cut and pad `prompts`.
+
+    Parameters
+    ----------
+    engine : Engine
+        Made for this tokenizer.
+    tokenizer : transformers fast tokenizer
+        Encodes texts and renders chats.
+    prompts : sequence
+        Each a str, bytes, sequence of token ids, or a chat (list of {"role", "content"}).
+    heal : str or int
+        The healing policy.
+    prefill : sequence, optional
+        For each prompt the tail of it that already lies inside the grammar, or None.
+    parse_special : bool
+        Read spellings of special tokens in texts as those tokens; False: as text (for input that is not trusted).
+    device : torch device
+        Where the tensors go.
+
+    Raises
+    ------
+    PromptError
+        There is no prompt, or one is of no known kind, or holds nothing to start from.
+    """
+    if len(prompts) == 0:
+        raise PromptError("there is no prompt", hint="give a text, or a list of texts")
+    tails = prefill if prefill is not None else [None] * len(prompts)
+    boundaries = [
+        engine.heal(encode(engine, tokenizer, prompt, parse_special), heal, prefill=tail)
+        for prompt, tail in zip(prompts, tails, strict=True)
+    ]
+    rows = [list(boundary.input_ids) or [start_id(tokenizer, engine)] for boundary in boundaries]
+    width = max(len(row) for row in rows)
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else rows[0][0]
+    ids = torch.tensor([[pad] * (width - len(row)) + row for row in rows], dtype=torch.long, device=device)
+    mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows], dtype=torch.long, device=device)
+    return Prepared(ids, mask, tuple(boundaries))
+
+
+def encode(engine: healfsa.Engine, tokenizer: Any, prompt: Any, parse_special: bool) -> list[int] | bytes:
+    """Return the ids of one prompt, as the model expects them; bytes stay bytes."""
+    if isinstance(prompt, str):
+        return _encode_text(engine, tokenizer, prompt, parse_special)
+    if isinstance(prompt, bytes):
+        return prompt
+    if isinstance(prompt, torch.Tensor):
+        return [int(i) for i in prompt.tolist()]
+    if isinstance(prompt, Sequence) and all(isinstance(item, Mapping) for item in prompt):
+        return _encode_text(engine, tokenizer, chat_text(tokenizer, prompt), True, template=True)
+    if isinstance(prompt, Sequence) and all(isinstance(item, int) for item in prompt):
+        return list(prompt)
+    raise PromptError(f"a prompt cannot be a {type(prompt).__name__}", hint="give str, bytes, token ids or a chat")
+
+
+def chat_text(tokenizer: Any, messages: Sequence[Mapping[str, Any]]) -> str:
+    """Return the text of a chat; a last message of the assistant is continued, with its white space kept."""
+    if not messages or not getattr(tokenizer, "chat_template", None):
+        raise PromptError("this tokenizer has no chat template, or the chat is empty", hint="give the prompt as a text")
+    continued = messages[-1].get("role") == "assistant"
+    turns = list(messages[:-1] if continued else messages)
+    text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+    return text + str(messages[-1].get("content") or "") if continued else text
+
+
+def start_id(tokenizer: Any, engine: healfsa.Engine) -> int:
+    """Return the id a text starts with, for prompts of which nothing is kept.
+
+    The separator of documents where the vocabulary has one, else BOS, else EOS: a model needs at least one token.
+    """
+    separator = engine.vocabulary.specials.get("<|endoftext|>")
+    for found in (separator, tokenizer.bos_token_id, *engine.vocabulary.eos_ids):
+        if found is not None:
+            return int(found)
+    raise PromptError("nothing of the prompt is kept, and the tokenizer has no token to start with")
+
+
+def _encode_text(
+    engine: healfsa.Engine, tokenizer: Any, text: str, parse_special: bool, *, template: bool = False
+) -> list[int]:
+    if parse_special:
+        return list(tokenizer(text, add_special_tokens=not template).input_ids)
+    ids = engine.vocabulary.encode(text, add_special_tokens=True)
+    return list(ids)
