@@ -1,8 +1,8 @@
 """Machine code of the vocabulary: sorting tokens by bytes, building the flat trie, finding a prefix in it.
 
 In: token bytes as one array with offsets. Out: int32 arrays; `packed` holds a whole trie in one array.
-Idea: sort once, then one sweep over the sorted tokens opens and closes nodes like brackets, so a subtree is a contiguous
-    range both of nodes (pre-order) and of ranks (sorted tokens).
+Idea: sort once, then one sweep over the sorted tokens opens and closes nodes like brackets, so a subtree is a
+    contiguous range both of nodes (pre-order) and of ranks (sorted tokens).
 Cost: n log n comparisons for the order, then linear in the bytes of all tokens; 130,000 tokens take about 0.1 s.
 Source: own.
 Not here: what the tokens mean; see `trie.py` for the layout in words.

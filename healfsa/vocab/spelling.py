@@ -20,7 +20,6 @@ from healfsa.errors import VocabularyError
 
 HOLE, TEXT, SPECIAL = 0, 1, 2
 SPACE_MARK = "\u2581"
-_BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _PADDING = re.compile(r"\[PAD([0-9]+)\]")
 
 
@@ -59,22 +58,19 @@ def bytes_of_alphabet(strings: Sequence[str]) -> list[bytes]:
     return pieces
 
 
-def bytes_of_pieces(strings: Iterable[str], *, byte_pieces: bool, space_mark: str = SPACE_MARK) -> list[bytes]:
+def bytes_of_pieces(strings: Iterable[str], *, byte_pieces: bool, space_mark: str | None = SPACE_MARK) -> list[bytes]:
     """Return the bytes of SentencePiece-like strings; `byte_pieces` says whether ``<0x0A>`` means one byte."""
-    pieces = [string.replace(space_mark, " ").encode("utf-8", "surrogatepass") for string in strings]
+    if space_mark is not None:
+        strings = [string.replace(space_mark, " ") for string in strings]
+    pieces = [string.encode("utf-8", "surrogatepass") for string in strings]
     if byte_pieces:
         spelled = {b"<0x%02X>" % value: bytes([value]) for value in range(256)}
         pieces = [spelled.get(piece, piece) if len(piece) == 6 else piece for piece in pieces]
     return pieces
 
 
-def is_byte_piece(string: str) -> bool:
-    """Return whether `string` is written like a SentencePiece byte, ``<0x0A>``."""
-    return _BYTE_PIECE.fullmatch(string) is not None
-
-
 def padding_ids(strings: Mapping[int, str]) -> list[int]:
-    """Return the ids whose string is ``[PAD<its own id>]``, the name that GGUF conversion gives to rows without a token."""
+    """Return the ids whose string is ``[PAD<its own id>]``: so GGUF conversion names rows without a token."""
     found = []
     for token_id, string in strings.items():
         match = _PADDING.fullmatch(string) if string.startswith("[PAD") else None

@@ -19,9 +19,9 @@ import numpy as np
 class Trie:
     """Depth-first arrays over the tokens sorted by (bytes, id).
 
-    The subtree of node ``i`` is the nodes ``i .. skip[i]`` and the ranks ``first[i] .. first[skip[i]]``, where ``first``
-    and ``skip`` have one entry more than there are nodes, so that this holds for the last subtree too.  The tokens that
-    end exactly in node ``i`` are the ranks ``first[i] .. first[i + 1]``.
+    The subtree of node ``i`` is the nodes ``i .. skip[i]`` and the ranks ``first[i] .. first[skip[i]]``, where
+    ``first`` and ``skip`` have one entry more than there are nodes, so that this holds for the last subtree too.  The
+    tokens that end exactly in node ``i`` are the ranks ``first[i] .. first[i + 1]``.
 
     Parameters
     ----------
