@@ -14,6 +14,7 @@ from healfsa.errors import GrammarError, UnsupportedFeature
 from healfsa.grammar.expression import Expression
 from healfsa.grammar.grammar import Grammar, make_grammar
 from healfsa.grammar.regex import tree
+from healfsa.grammar.regex.exactness import check
 from healfsa.grammar.regex.plain import Encode, render
 from healfsa.grammar.regex.tree import Node
 from healfsa.grammar.utf8 import code_points
@@ -75,6 +76,7 @@ def compile_pattern(pattern: str, dialect: Dialect = "python", flags: int | str 
         node = ecma_dialect.parse(pattern, _bits(flags), isinstance(flags, str) and "v" in flags)
     else:
         raise GrammarError(f"unknown dialect {dialect!r}", hint='it is "python" or "ecma"')
+    check(node, pattern)
     return _placed(node, match)
 
 

@@ -12,6 +12,8 @@ import re
 _TOKENS = re.compile(
     r"""(?P<backreference>\\[1-9][0-9]?(?![0-9])|\(\?P=\w+\))
     |(?P<conditional>\(\?\(\w+\))
+    |(?P<behind>\(\?<[=!])
+    |(?P<atomic>\(\?>|[*+?}]\+)
     |\\. | \[\^?\]?(?:\\.|[^\]\\])*\] | \(\?\#[^)]*\) | .""",
     re.VERBOSE | re.DOTALL,
 )
@@ -25,6 +27,16 @@ def backreference_span(pattern: str) -> tuple[int, int]:
 def conditional_span(pattern: str) -> tuple[int, int]:
     """Return where the first conditional is written."""
     return _first(pattern, "conditional")
+
+
+def behind_span(pattern: str) -> tuple[int, int]:
+    """Return where the first look-behind begins."""
+    return _first(pattern, "behind")
+
+
+def atomic_span(pattern: str) -> tuple[int, int]:
+    """Return where the first atomic group or possessive quantifier is."""
+    return _first(pattern, "atomic")
 
 
 def _first(pattern: str, kind: str) -> tuple[int, int]:

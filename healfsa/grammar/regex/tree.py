@@ -220,3 +220,14 @@ def nullable(node: Node) -> bool:
     if isinstance(node, Condition):
         return nullable(node.yes) or nullable(node.no)
     return isinstance(node, Look)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """Return the nodes directly below a node."""
+    if isinstance(node, Sequence | Either):
+        return node.parts
+    if isinstance(node, Condition):
+        return (node.yes, node.no)
+    if isinstance(node, Loop | Look | Atomic | Record):
+        return (node.body,)
+    return ()

@@ -1,0 +1,107 @@
+"""What is left to match, as a chain of cells: one node, then the rest of the chain.
+
+In: nodes of a syntax tree. Out: interned chains: equal chains are one object, so a place in a pattern is an identity.
+Idea: a loop that is entered again leads back to the cell it came from, so that a pattern has finitely many chains; a
+    counted loop counts down in its cell.
+Cost: O(1) a cell, made when a walk first gets there.
+Source: Antimirov, "Partial derivatives of regular expressions and finite automaton constructions", TCS 155, 1996.
+Not here: what a cell does (see closure).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from healfsa.grammar.regex.tree import Loop, Node
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mark(Node):
+    """A place rather than a part of the pattern; compared by identity."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Note(Node):
+    """From here on group `number` counts as matched."""
+
+    number: int
+
+
+ACCEPT = Mark(0, "the text ends here")
+FREE = Mark(0, "anything may follow")
+FOUND = Mark(0, "the body of a look-behind ends here")
+COMMIT = Mark(0, "an atomic group ends here")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cell:
+    """A node and what follows it.
+
+    Attributes
+    ----------
+    node : Node
+        What is matched first.
+    tail : Cell or None
+        What follows; None behind a mark that ends the chain.
+    needs : int
+        The needs of the whole chain (bits as in `tree`).
+    back : bool
+        Whether this cell was entered from the end of a round of its loop.
+    again : bool
+        Whether the chain comes back to an earlier place: some cell behind this one is `back`.
+    committed : bool
+        Whether this cell lies in an atomic group, whose end is the first `COMMIT` of the chain.
+    """
+
+    node: Node
+    tail: Cell | None
+    needs: int
+    back: bool
+    again: bool
+    committed: bool
+
+
+class Cells:
+    """Makes cells, each once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Node, Cell | None, bool], Cell] = {}
+        self._loops: dict[tuple[Node, int, int | None, bool], Loop] = {}
+
+    def cell(self, node: Node, tail: Cell | None, back: bool = False) -> Cell:
+        """Return the chain of `node` followed by `tail`."""
+        key = (node, tail, back)
+        if key not in self._known:
+            needs = node.needs | (tail.needs if tail else 0)
+            again = tail is not None and (tail.back or tail.again)
+            committed = node is COMMIT or (tail is not None and tail.committed)
+            made = Cell(node, tail, needs, back, again, committed)
+            self._known.setdefault(key, made)
+        return self._known[key]
+
+    def chain(self, parts: tuple[Node, ...], tail: Cell) -> Cell:
+        """Return the chain of several nodes followed by `tail`."""
+        for part in reversed(parts):
+            tail = self.cell(part, tail)
+        return tail
+
+    def round(self, loop: Loop, tail: Cell) -> Cell:
+        """Return the chain of one round of a loop, what is left of the loop, and `tail`."""
+        least, most = max(loop.least - 1, 0), None if loop.most is None else loop.most - 1
+        if most == 0:
+            return self.cell(loop.body, tail)
+        return self.cell(loop.body, self.cell(self._loop(loop, least, most), tail, back=True))
+
+    def _loop(self, loop: Loop, least: int, most: int | None) -> Loop:
+        if (least, most) == (loop.least, loop.most):
+            return loop
+        key = (loop.body, least, most, loop.greedy)
+        return self._loops.setdefault(key, Loop(loop.needs, loop.body, least, most, loop.greedy))
+
+    def cut(self, cell: Cell, end: Cell) -> Cell:
+        """Return the part of a chain inside its atomic group, followed by `end` (a chain of one mark)."""
+        if cell.node is COMMIT or cell.tail is None:
+            return end
+        return self.cell(cell.node, self.cut(cell.tail, end), cell.back)

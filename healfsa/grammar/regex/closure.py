@@ -1,0 +1,262 @@
+"""All that can happen next at a place: the steps a chain of cells can take, and what each demands.
+
+In: a configuration (a chain of cells, the groups matched so far) and what was read before (a `Behind` state). Out: items:
+    read one character and go on, read a block that looks at nothing, or end here; each with its assertions.
+Idea: assertions of one character bound the next character at once (`Bound`); wider ones become demands on the rest of the
+    text, to be met together with the item. A place reached twice in the same way is followed once, so empty rounds of
+    loops end. In an atomic group every later alternative demands that no earlier one can match.
+Cost: O(places reached) a call; memoised by the caller.
+Source: Thompson, "Regular expression search algorithm", CACM 11(6), 1968 (the closure); Miyazaki and Minamide,
+    "Derivatives of regular expressions with lookahead", JIP 27, 2019 (demands).
+Not here: expressions (see machine), what precedes (see behind).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from healfsa.grammar.regex import tree
+from healfsa.grammar.regex.cells import ACCEPT, COMMIT, FOUND, FREE, Cell, Cells, Note
+from healfsa.grammar.regex.charset import ALL, CharSet, complement, intersection, union
+
+LARGE_COUNT = 8  # loops with a larger bound are read as one block even where what precedes matters
+
+
+class Bound(NamedTuple):
+    """What may come next: one of `chars`, or, with `end`, the end of the text."""
+
+    chars: CharSet
+    end: bool
+
+
+ANY_NEXT = Bound(ALL, True)
+NO_NEXT = Bound((), False)
+
+
+class Config(NamedTuple):
+    """What is left to match, and the groups that have matched."""
+
+    cell: Cell
+    groups: frozenset[int]
+
+
+class Demands(NamedTuple):
+    """What the rest of the text must match, and what it must not match; `loops`: demanded inside a loop."""
+
+    positive: frozenset[Config]
+    negative: frozenset[Config]
+    loops: bool
+
+
+NO_DEMANDS = Demands(frozenset(), frozenset(), False)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Read one of `chars`, then go on at `target`."""
+
+    chars: CharSet
+    target: Config
+    demands: Demands
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Read what `node` matches, then go on at `target`; `solid`: the empty text is another item."""
+
+    node: tree.Node
+    target: Config
+    demands: Demands
+    solid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End here, before what `bound` allows."""
+
+    bound: Bound
+    demands: Demands
+
+
+Item = Step | Block | Stop
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place of a closure: where it is, what may come next, what is demanded."""
+
+    cell: Cell
+    groups: frozenset[int]
+    bound: Bound
+    demands: Demands
+
+    def at(self, cell: Cell) -> Place:
+        return replace(self, cell=cell)
+
+
+class Closure:
+    """Follows the chains of one pattern.
+
+    Parameters
+    ----------
+    cells : Cells
+        The chains of the pattern.
+    seen_behind : callable
+        Takes a look-behind node and a `Behind` state, returns the bound that the assertion sets there.
+    """
+
+    def __init__(self, cells: Cells, seen_behind: Callable[[tree.Look, object], Bound]) -> None:
+        self._cells = cells
+        self._seen_behind = seen_behind
+        self.free = cells.cell(FREE, None)
+
+    def items(self, config: Config, behind: object, blocks: bool) -> list[Item]:
+        """Return all that can happen at `config`; with `blocks`, parts that look at nothing are one item."""
+        found: list[Item] = []
+        seen: set[Place] = set()
+        work = [Place(config.cell, config.groups, ANY_NEXT, NO_DEMANDS)]
+        while work:
+            place = work.pop()
+            if place in seen or place.bound == NO_NEXT:
+                continue
+            seen.add(place)
+            if blocks and (block := self._block(place)):
+                found.append(block)
+                if block.solid:
+                    work.append(replace(place, cell=block.target.cell))
+                continue
+            for result in self._follow(place, behind):
+                (work if isinstance(result, Place) else found).append(result)  # type: ignore[attr-defined]
+        return found
+
+    def _follow(self, place: Place, behind: object) -> Iterator[Place | Item]:
+        node, cell = place.cell.node, place.cell
+        if isinstance(node, tree.Look):
+            yield from self._look(node, place, behind)
+        elif cell.tail is None:
+            yield from self._end(place)
+        elif isinstance(node, tree.Chars):
+            if chars := intersection(node.members, place.bound.chars):
+                yield Step(chars, Config(cell.tail, place.groups), place.demands)
+        elif isinstance(node, tree.Sequence):
+            yield place.at(self._cells.chain(node.parts, cell.tail))
+        elif isinstance(node, tree.Either):
+            yield from self._first_of(place, [self._cells.cell(part, cell.tail) for part in node.parts])
+        elif isinstance(node, tree.Loop):
+            yield from self._loop(node, place, cell.tail)
+        else:
+            yield self._path(node, place, cell.tail)
+
+    def _path(self, node: tree.Node, place: Place, tail: Cell) -> Place:
+        """Follow a node that depends on the way taken."""
+        if isinstance(node, tree.Atomic):
+            return place.at(self._cells.cell(node.body, self._cells.cell(COMMIT, tail)))
+        if isinstance(node, tree.Record):
+            return place.at(self._cells.cell(node.body, self._cells.cell(Note(0, node.number), tail)))
+        if isinstance(node, tree.Condition):
+            return place.at(self._cells.cell(node.yes if node.number in place.groups else node.no, tail))
+        if isinstance(node, Note):
+            return replace(place, cell=tail, groups=place.groups | {node.number})
+        return place.at(tail)  # COMMIT
+
+    def _end(self, place: Place) -> Iterator[Item]:
+        node, bound = place.cell.node, place.bound
+        if node is FREE and bound.chars:
+            yield Step(bound.chars, Config(place.cell, place.groups), place.demands)
+        if node is FOUND or bound.end:
+            yield Stop(bound if node is FOUND else Bound((), True), place.demands)
+
+    def _first_of(self, place: Place, cells: list[Cell]) -> Iterator[Place]:
+        """Follow alternatives; in an atomic group each only where no earlier one can match."""
+        for cell in cells:
+            yield place.at(cell)
+            if place.cell.committed:
+                place = self._without(place, cell)
+
+    def _without(self, place: Place, cell: Cell) -> Place:
+        """Demand that the rest of the atomic group cannot match from `cell` on."""
+        rest = self._cells.cut(cell, self.free)
+        if isinstance(rest.node, tree.Chars) and rest.tail is not None and _may_be_empty(rest.tail):
+            return replace(place, bound=_both(place.bound, Bound(complement(rest.node.members), True)))
+        return self._demand(place, rest, negated=True)
+
+    def _demand(self, place: Place, rest: Cell, negated: bool) -> Place:
+        wanted = {Config(rest, place.groups)}
+        positive, negative, loops = place.demands
+        if negated:
+            negative = negative | wanted
+        else:
+            positive = positive | wanted
+        return replace(place, demands=Demands(positive, negative, loops or place.cell.again))
+
+    def _loop(self, node: tree.Loop, place: Place, tail: Cell) -> Iterator[Place]:
+        once = self._cells.round(node, tail)
+        if node.least > 0:
+            yield place.at(once)
+            return
+        yield from self._first_of(place, [once, tail] if node.greedy else [tail, once])
+
+    def _look(self, node: tree.Look, place: Place, behind: object) -> Iterator[Place]:
+        tail = place.cell.tail
+        if tail is None:
+            return
+        if node.behind:
+            yield replace(place, cell=tail, bound=_both(place.bound, self._seen_behind(node, behind)))
+        elif isinstance(node.body, tree.Chars):
+            members = node.body.members
+            allowed = Bound(complement(members), True) if node.negated else Bound(members, False)
+            yield replace(place, cell=tail, bound=_both(place.bound, allowed))
+        else:
+            yield self._demand(place, self._cells.cell(node.body, self.free), node.negated).at(tail)
+
+    def _block(self, place: Place) -> Block | None:
+        """Return the longest part from here on that looks at nothing, where it may be read in one go."""
+        cell, parts = place.cell, []
+        if place.bound != ANY_NEXT or place.demands.loops or cell.committed or cell.tail is None:
+            return None
+        if cell.needs & tree.BEHIND:
+            if not _is_large(cell.node):
+                return None
+            parts, cell = [cell.node], cell.tail
+        else:
+            while cell.tail is not None and not cell.node.needs and not isinstance(cell.node, Note):
+                parts.append(cell.node)
+                cell = cell.tail
+        if not parts:
+            return None
+        node = tree.sequence(parts)
+        solid = tree.nullable(node) and (place.cell.again or bool(place.cell.needs & tree.BEHIND))
+        return Block(node, Config(cell, place.groups), place.demands, solid)
+
+
+def _is_large(node: tree.Node) -> bool:
+    return isinstance(node, tree.Loop) and not node.needs and max(node.least, node.most or 0) > LARGE_COUNT
+
+
+def _may_be_empty(cell: Cell) -> bool:
+    """Say whether a chain that ends with FREE accepts everything."""
+    while cell.tail is not None:
+        if cell.node.needs or not tree.nullable(cell.node):
+            return False
+        cell = cell.tail
+    return cell.node is FREE
+
+
+def _both(left: Bound, right: Bound) -> Bound:
+    return Bound(intersection(left.chars, right.chars), left.end and right.end)
+
+
+def either_bound(bounds: Iterator[Bound]) -> Bound:
+    """Return what some of the bounds allows."""
+    known = list(bounds)
+    return Bound(union(*(bound.chars for bound in known)), any(bound.end for bound in known))
+
+
+def opposite(bound: Bound) -> Bound:
+    """Return what a bound does not allow."""
+    return Bound(complement(bound.chars), not bound.end)
+
+
+__all__ = ["ACCEPT", "ANY_NEXT", "Block", "Bound", "Closure", "Config", "Item", "Step", "Stop"]

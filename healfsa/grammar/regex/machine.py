@@ -1,0 +1,250 @@
+"""Assertions anywhere: a pattern as right-linear rules over what is left to match and what was read before.
+
+In: a syntax tree and a way to write one character. Out: an expression.
+Idea: a state is (what precedes, what is left, what else the rest must and must not match); each state is one rule, built
+    when a walk first gets there. Parts that look at nothing are read as one block, so counters stay counters. Demands
+    of look-ahead outside loops are intersections (`Both`, `Not`) of whole rests; inside loops they are carried along in the
+    state, character by character, so that there are finitely many states and no intersection under recursion.
+Cost: O(items) a state; states as many as the walk meets.
+Source: Brzozowski and Leiss, "On equations for regular languages, finite automata, and sequential networks", TCS 10, 1980
+    (alternation); the rest is in closure and behind.
+Not here: patterns without assertions (see plain).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+from healfsa.grammar.expression import (
+    ANY_BYTE,
+    ANY_BYTES,
+    EMPTY,
+    NOTHING,
+    Expression,
+    Ref,
+    Rule,
+    both,
+    choice,
+    complement,
+    concat,
+)
+from healfsa.grammar.regex import tree
+from healfsa.grammar.regex.behind import Behind
+from healfsa.grammar.regex.behind import State as BehindState
+from healfsa.grammar.regex.cells import ACCEPT, Cell, Cells
+from healfsa.grammar.regex.charset import ALL, CharSet, difference, intersection, union
+from healfsa.grammar.regex.closure import NO_DEMANDS, Block, Closure, Config, Item, Step, Stop
+from healfsa.grammar.regex.plain import Encode, render
+
+_NONE: frozenset[Config] = frozenset()
+
+
+class State(NamedTuple):
+    """A place in the text: what precedes (None: it does not matter), what is left, and what else the rest must be."""
+
+    behind: BehindState | None
+    main: Config
+    positive: frozenset[Config]
+    negative: frozenset[Config]
+
+
+class Rest(NamedTuple):
+    """What is demanded behind one more character."""
+
+    positive: frozenset[Config]
+    negative: frozenset[Config]
+
+
+class Demand(NamedTuple):
+    """One demand on the rest of the text at a place: it matches `what`, or not; a `Step` stands for itself alone."""
+
+    negated: bool
+    what: Config | Step
+
+
+def assemble(node: tree.Node, encode: Encode) -> Expression:
+    """Return the expression of a tree with assertions, atomic groups or conditionals.
+
+    Raises
+    ------
+    UnsupportedFeature
+        An exact automaton of some part is not known.
+    """
+    return Machine(node, encode).start()
+
+
+class Machine:
+    """Builds the rules of one pattern, each once."""
+
+    def __init__(self, node: tree.Node, encode: Encode) -> None:
+        self._encode = encode
+        self._cells = Cells()
+        self._behind = Behind(node, self._cells)
+        self._closure = Closure(self._cells, self._behind.bound)
+        self._first = Config(self._cells.cell(node, self._cells.cell(ACCEPT, None)), frozenset())
+        self._rules: dict[State, Expression] = {}
+        self._ends: dict[tuple[Config, BehindState | None], bool] = {}
+
+    def start(self) -> Expression:
+        """Return the expression of the whole pattern."""
+        state = State(self._behind.start, self._first, _NONE, _NONE)
+        return self._body(state)
+
+    def _ref(self, behind: BehindState | None, main: Config, positive=_NONE, negative=_NONE) -> Expression:
+        """Return what is accepted at a state, as a rule that is built when it is needed."""
+        positive = frozenset(c for c in positive if c.cell is not self._closure.free)
+        if not positive and not negative and main.cell.tail is None:
+            return EMPTY if main.cell.node is ACCEPT else ANY_BYTES
+        if not _looks_behind(main, *positive, *negative):
+            behind = None
+        state = State(behind, main, positive, negative)
+        if state not in self._rules:
+            self._rules.setdefault(state, Ref(Rule(f"state {len(self._rules)}", build=partial(self._body, state))))
+        return self._rules[state]
+
+    def _body(self, state: State) -> Expression:
+        carried = bool(state.positive or state.negative)
+        blocks = not carried and (state.behind is None or self._behind.reachable(state.behind) is not None)
+        items = self._closure.items(state.main, state.behind, blocks)
+        if not carried and self._accepts_all(items):
+            return ANY_BYTES
+        bound = [item for item in items if carried or item.demands.loops]
+        groups: dict[tuple[frozenset[Config], frozenset[Config]], list[Expression]] = {}
+        for item in items:
+            if not (carried or item.demands.loops):
+                groups.setdefault(item.demands[:2], []).extend(self._read(item, state.behind))
+        free = [self._demanded(choice(*parts), state.behind, *demands) for demands, parts in groups.items()]
+        return choice(*free, *(part for item in bound for part in self._carried(item, state)))
+
+    def _accepts_all(self, items: list[Item]) -> bool:
+        """Say whether the end of a look-ahead is reached without a condition on what follows."""
+        plain = [item for item in items if item.demands == NO_DEMANDS]
+        ends = any(isinstance(item, Stop) for item in plain)
+        return ends and any(isinstance(i, Step) and i.target.cell is self._closure.free and i.chars == ALL for i in plain)
+
+    def _demanded(
+        self, part: Expression, behind: BehindState | None, positive: frozenset[Config], negative: frozenset[Config]
+    ) -> Expression:
+        """Return what of `part` meets demands on the whole rest of the text."""
+        if part is EMPTY:
+            return EMPTY if self._met_at_end(positive, negative, behind) else NOTHING
+        wanted = [self._ref(behind, config) for config in positive]
+        unwanted = [complement(self._ref(behind, config)) for config in negative]
+        return both(part, *wanted, *unwanted)
+
+    def _read(self, item: Item, behind: BehindState | None) -> Iterator[Expression]:
+        """Return the expressions of an item without its demands."""
+        if isinstance(item, Stop):
+            yield EMPTY
+        elif isinstance(item, Step):
+            yield from self._stepped(item.chars, behind, item.target)
+        else:
+            yield from self._block(item, behind)
+
+    def _stepped(
+        self, chars: CharSet, behind: BehindState | None, main: Config, positive=_NONE, negative=_NONE
+    ) -> Iterator[Expression]:
+        moves: list[tuple[BehindState | None, CharSet]] = [(None, chars)]
+        if behind is not None and _looks_behind(main, *positive, *negative):
+            moves = list(self._behind.after(behind, chars))
+        for target, members in moves:
+            yield concat(self._encode(members), self._ref(target, main, positive, negative))
+
+    def _block(self, item: Block, behind: BehindState | None) -> Iterator[Expression]:
+        whole = render(item.node, self._encode)
+        if behind is None or not item.target.cell.needs & tree.BEHIND:
+            solid = both(whole, concat(ANY_BYTE, ANY_BYTES)) if item.solid else whole
+            yield concat(solid, self._ref(None, item.target))
+            return
+        for target in self._behind.reachable(behind) or ():
+            part = both(whole, self._behind.path(behind, target, self._encode))
+            yield concat(part, self._ref(target, item.target))
+
+    def _carried(self, item: Item, state: State) -> Iterator[Expression]:
+        """Return the expressions of an item whose demands are carried along from character to character."""
+        positive = item.demands.positive | state.positive
+        negative = item.demands.negative | state.negative
+        if isinstance(item, Stop):
+            if self._met_at_end(positive, negative, state.behind):
+                yield EMPTY
+            return
+        todo = _demands(positive, negative)
+        merged: dict[Rest, list[CharSet]] = {}
+        for chars, rest in self._resolve(item.chars, todo, Rest(_NONE, _NONE), state.behind, frozenset()):
+            merged.setdefault(rest, []).append(chars)
+        for rest, parts in merged.items():
+            yield from self._stepped(union(*parts), state.behind, item.target, *rest)
+
+    def _resolve(
+        self, chars: CharSet, todo: tuple[Demand, ...], rest: Rest, behind: BehindState | None, done: frozenset[Demand]
+    ) -> Iterator[tuple[CharSet, Rest]]:
+        """Return the ways to meet all demands with one more character out of `chars`."""
+        if not chars:
+            return
+        if not todo:
+            yield chars, rest
+            return
+        demand, todo = todo[0], todo[1:]
+        if demand in done:
+            yield from self._resolve(chars, todo, rest, behind, done)
+            return
+        for part, more, target in self._ways(demand, chars, behind):
+            onward = _with(rest, demand.negated, target, self._closure.free)
+            if onward is not None:
+                yield from self._resolve(part, (*more, *todo), onward, behind, done | {demand})
+
+    def _ways(
+        self, demand: Demand, chars: CharSet, behind: BehindState | None
+    ) -> Iterator[tuple[CharSet, tuple[Demand, ...], Config | None]]:
+        """Return the ways to meet one demand: the characters, further demands here, one demand behind them."""
+        what = demand.what
+        if isinstance(what, Config):
+            items = [i for i in self._closure.items(what, behind, blocks=False) if isinstance(i, Step)]
+            if demand.negated:
+                yield chars, tuple(Demand(True, item) for item in items), None
+                return
+            for item in items:
+                yield intersection(chars, item.chars), _demands(*item.demands[:2]), item.target
+            return
+        yield difference(chars, what.chars), (), None
+        inside = intersection(chars, what.chars)
+        yield inside, (), what.target
+        for other in _demands(*what.demands[:2]):
+            yield inside, (Demand(not other.negated, other.what),), None
+
+    def _met_at_end(
+        self, positive: frozenset[Config], negative: frozenset[Config], behind: BehindState | None
+    ) -> bool:
+        return all(self._accepts_end(c, behind) for c in positive) and not any(
+            self._accepts_end(c, behind) for c in negative
+        )
+
+    def _accepts_end(self, config: Config, behind: BehindState | None) -> bool:
+        """Say whether a configuration accepts that the text ends here."""
+        key = (config, behind)
+        if key not in self._ends:
+            items = self._closure.items(config, behind, blocks=False)
+            stops = [item.demands for item in items if isinstance(item, Stop)]
+            self._ends[key] = any(self._met_at_end(d.positive, d.negative, behind) for d in stops)
+        return self._ends[key]
+
+
+def _looks_behind(*configs: Config) -> bool:
+    return any(config.cell.needs & tree.BEHIND for config in configs)
+
+
+def _demands(positive: frozenset[Config], negative: frozenset[Config]) -> tuple[Demand, ...]:
+    return (*(Demand(False, c) for c in positive), *(Demand(True, c) for c in negative))
+
+
+def _with(rest: Rest, negated: bool, target: Config | None, free: Cell) -> Rest | None:
+    """Return `rest` with one more demand; None where it cannot be met."""
+    if target is None:
+        return rest
+    if target.cell is free:
+        return None if negated else rest
+    if negated:
+        return rest._replace(negative=rest.negative | {target})
+    return rest._replace(positive=rest.positive | {target})
