@@ -1,6 +1,7 @@
 """The command line `healfsa`.
 
-In: arguments. Out: text on standard output, errors without tracebacks on standard error, exit codes that say what was wrong.
+In: arguments. Out: text on standard output; errors without tracebacks on standard error, and exit codes
+    that say what was wrong.
 Idea: nothing heavy is imported before a command needs it.
 """
 

@@ -55,7 +55,7 @@ def _mask_times(engine: Any, index: Any, limit: int) -> list[float]:
     size, eos = engine.vocabulary.size, set(engine.vocabulary.eos_ids)
     seconds: list[float] = []
     while len(seconds) < limit:
-        allowed, spent = _timed(lambda: allowed_ids(matcher, size))
+        allowed, spent = _timed(allowed_ids, matcher, size)
         seconds.append(spent)
         choices = [token_id for token_id in rng.choice(allowed, min(len(allowed), 8)).tolist() if token_id not in eos]
         if not choices:
@@ -65,9 +65,9 @@ def _mask_times(engine: Any, index: Any, limit: int) -> list[float]:
     return seconds
 
 
-def _timed(work: Any) -> tuple[Any, float]:
+def _timed(work: Any, *arguments: Any) -> tuple[Any, float]:
     start = time.perf_counter()
-    value = work()
+    value = work(*arguments)
     return value, time.perf_counter() - start
 
 

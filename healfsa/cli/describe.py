@@ -143,7 +143,7 @@ def _syntax(node: Any, depth: int) -> Iterator[str]:
 
 def _letter(node: Any) -> str:
     """Return the character of a node that is just one, else nothing."""
-    members = getattr(node, "members", ())
+    members: Any = getattr(node, "members", ())
     return chr(members[0][0]) if len(members) == 1 and members[0][0] == members[0][1] else ""
 
 

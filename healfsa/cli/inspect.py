@@ -7,6 +7,7 @@ Not here: the stages themselves.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -17,12 +18,13 @@ from healfsa.cli import describe, graph, picture
 from healfsa.grammar.regex import compile_pattern
 
 
-def run(pattern: str, dialect: str, text: str | None, dot: Path | None, svg: Path | None, max_states: int) -> None:
+def run(pattern: str, dialect: Any, text: str | None, dot: Path | None, svg: Path | None, max_states: int) -> None:
     """Print the stages and write the pictures that were asked for."""
     built = healfsa.regex(pattern, dialect=dialect)
     automaton = Automaton.from_expression(built.expression)
     explored = graph.explore(automaton, max_states)
     console = Console(soft_wrap=True, highlight=False)
+    _section(console, "syntax tree", describe.syntax_lines(compile_pattern(pattern, dialect)))
     _section(console, "expression", describe.lines(built.expression))
     more = f", {max_states} shown" if explored.cut else ""
     _section(console, f"automaton ({len(explored.accepting)} states{more}; * accepts)", graph.as_text(explored))

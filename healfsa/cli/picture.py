@@ -1,7 +1,8 @@
 """The graph of an automaton as an SVG picture.
 
 In: a `Graph`. Out: the text of an SVG file.
-Idea: one column a distance from the start, states below each other in it; edges are curves, those that go back bend below.
+Idea: one column a distance from the start, states below each other in it; edges are curves, and those that go back
+    bend below.
 Not here: exploration (see graph).
 """
 
@@ -66,6 +67,7 @@ def _bundles(edges: list[Edge]) -> dict[tuple[int, int], list[str]]:
 
 def _edge(source: int, target: int, labels: list[str], places: list[tuple[int, int]]) -> str:
     (x1, y1), (x2, y2) = places[source], places[target]
+    middle: tuple[float, float]
     label = " ".join(labels)
     label = label if len(label) <= 24 else label[:23] + "…"
     if source == target:

@@ -1,8 +1,8 @@
 """From a row's tokens to its matcher, for engines that show nothing but the tokens.
 
 In: the bytes of the token ids that a row has generated so far. Out: the matcher in that state, or None.
-Idea: the state is a function of the history. The histories of the last steps are remembered, so the usual call finds its
-    parent (all but the last token) and takes one step; a history never seen before is replayed from the start.
+Idea: the state is a function of the history. The histories of the last steps are remembered, so the usual call finds
+    its parent (all but the last token) and takes one step; a history never seen before is replayed from the start.
 Cost: one hash of the history and one accepted token a row and step.
 Not here: masks; which rows belong to which prompt.
 """

@@ -116,7 +116,7 @@ def set_seed(seed: int) -> None:
 
 
 def is_complete(folder: Path, *, thorough: bool = False) -> bool:
-    """Say whether `folder` holds what its manifest lists: sizes always, checksums of small files (`thorough`: of all)."""
+    """Say whether `folder` holds what its manifest lists: sizes, and checksums of small files (`thorough`: of all)."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         entries = manifest["files"].items()

@@ -98,7 +98,8 @@ import json, sys, time
 start = time.perf_counter()
 import healfsa
 seconds = time.perf_counter() - start
-print(json.dumps([seconds, [m for m in ("numba", "torch", "transformers", "numpy", "rich", "typer") if m in sys.modules]]))
+heavy = ("numba", "torch", "transformers", "numpy", "rich", "typer")
+print(json.dumps([seconds, [name for name in heavy if name in sys.modules]]))
 """
 
 

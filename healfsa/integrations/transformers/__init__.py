@@ -1,8 +1,8 @@
 """transformers: logits processors, and generation that heals, constrains and returns only what follows the prompt.
 
 In: a model, its tokenizer, prompts, grammars. Out: texts, streams of text, or processors for `model.generate`.
-Idea: a row's mask is a function of the row's own tokens, so greedy search, sampling, beams, look-ahead decoding and padded
-    batches all work without knowing which of them is running.
+Idea: a row's mask is a function of the row's own tokens, so greedy search, sampling, beams, look-ahead decoding and
+    padded batches all work without knowing which of them is running.
 """
 
 from healfsa.integrations.transformers.generation import Generation, Generator, engine_for, generate, stream

@@ -227,8 +227,8 @@ def generate(model: Any, tokenizer: Any, prompts: Any, grammar: Any = None, **op
 def stream(model: Any, tokenizer: Any, prompt: Any, grammar: Any = None, **options: Any) -> Iterator[str]:
     """Yield the continuation of one prompt in pieces as it is generated.
 
-    Parameters as in `generate`. The pieces joined are what `generate` returns: never a byte of the prompt, never a part of
-    a character, never a part of a stop string. Closing the iterator ends the generation.
+    Parameters as in `generate`. The pieces joined are what `generate` returns: never a byte of the prompt, never a
+    part of a character, never a part of a stop string. Closing the iterator ends the generation.
     """
     return Generator(model, tokenizer).stream(prompt, grammar, **options)
 

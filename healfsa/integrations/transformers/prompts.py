@@ -1,7 +1,7 @@
 """Prompts of every kind, cut and padded for `model.generate`.
 
-In: texts, bytes, token ids, chats, or a batch of them. Out: kept ids int64[batch, width] padded on the left, the attention
-    mask, and each prompt's boundary.
+In: texts, bytes, token ids, chats, or a batch of them. Out: kept ids int64[batch, width] padded on the left, the
+    attention mask, and each prompt's boundary.
 Idea: the tokenizer's own encoding (special tokens and BOS as the model expects them), then one cut at the end.
 Not here: which tokens may follow (see processors).
 """

@@ -1,8 +1,8 @@
 """The continuation in pieces, while `model.generate` runs in a thread beside.
 
 In: a function that runs the generation with a streamer. Out: an iterator of text pieces.
-Idea: ids become bytes, the owed bytes are taken off, and what may still be the beginning of a character or of a stop string
-    is held back until it is decided.
+Idea: ids become bytes, the owed bytes are taken off, and what may still be the beginning of a character or of a stop
+    string is held back until it is decided.
 Cost: one queue entry a token.
 Not here: decoding, masks.
 """

@@ -1,0 +1,264 @@
+"""The processors and `generate` under every kind of decoding, against the definition."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from integrations_toy import greedy, toy_model
+
+import healfsa
+from healfsa.errors import MaskShapeError, PromptError
+from healfsa.integrations import transformers as integration
+from healfsa.integrations.transformers import ConstrainedLogitsProcessor, Generator, HealingLogitsProcessor
+
+pytestmark = pytest.mark.model
+LANGUAGE = ["duce(", "turn(", "place(", "place", "é€", "tourner 12"]
+
+
+@pytest.fixture(scope="module")
+def generator(smollm2):
+    """A random model over the real tokenizer."""
+    tokenizer = smollm2[1]
+    return Generator(toy_model(len(tokenizer)), tokenizer)
+
+
+@pytest.fixture(scope="module")
+def finite(generator):
+    return generator.engine.compile(healfsa.choice(*LANGUAGE))
+
+
+PROMPTS = ["x.re", "import numpy as np\nx.re", "das Ei", "r", "  re", "a  ", "\n", "1 2 3", "caf"]
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+@pytest.mark.parametrize("heal", ["auto", "off", 1, 2])
+def test_greedy_is_the_definition(generator, finite, prompt, heal):
+    details = generator.generate(prompt, finite, heal=heal, max_new_tokens=30, do_sample=False, details=True)
+    cut = details.boundary
+    start = list(cut.keep) or [0]
+    expected = greedy(generator.model, generator.engine.vocabulary, start, cut.owed, [t.encode() for t in LANGUAGE])
+    assert details.data == expected
+    assert details.text in LANGUAGE
+    assert details.finish_reason == "eos"
+
+
+@pytest.mark.parametrize("options", [
+    {"do_sample": True},
+    {"do_sample": True, "temperature": 3.0, "num_return_sequences": 4},
+    {"do_sample": True, "top_k": 1},
+    {"do_sample": True, "top_p": 0.2},
+    {"num_beams": 3, "do_sample": False},
+    {"num_beams": 3, "num_return_sequences": 3, "do_sample": False},
+    {"num_beams": 3, "do_sample": True},
+    {"prompt_lookup_num_tokens": 3, "do_sample": False},
+    {"repetition_penalty": 1.3, "do_sample": False},
+    {"return_dict_in_generate": True, "output_scores": True, "do_sample": False},
+])  # fmt: skip
+def test_every_decoding_stays_inside(generator, finite, options):
+    torch.manual_seed(1)
+    for prompt in ("x.re", "reduce(replace(reduce(re"):
+        found = generator.generate(prompt, finite, max_new_tokens=30, **options)
+        for text in [found] if isinstance(found, str) else found:
+            assert text in LANGUAGE
+
+
+def test_samples_differ_at_the_healed_token(generator):
+    torch.manual_seed(0)
+    details = generator.generate("x.re", max_new_tokens=2, do_sample=True, num_return_sequences=12, details=True)
+    assert len({each.token_ids[0] for each in details}) > 1
+    for each in details:
+        assert generator.engine.vocabulary.decode_bytes(each.token_ids).startswith(each.boundary.owed)
+
+
+def test_look_up_decoding_gives_what_greedy_gives(generator):
+    prompt, grammar = "ab 12 ab 12 ab 1", healfsa.regex(r"[0-9 ab]{3,20}")
+    plain = generator.generate(prompt, grammar, max_new_tokens=24, do_sample=False)
+    assert plain == generator.generate(prompt, grammar, max_new_tokens=24, do_sample=False, prompt_lookup_num_tokens=4)
+    assert re.fullmatch(r"[0-9 ab]{3,20}", plain)
+
+
+def test_a_wide_beam_finds_the_best_text(generator):
+    """With as many beams as texts and spellings, beam search is exhaustive: its winner is the most probable path."""
+    texts = ["duce(", "turn(", "place("]
+    found = generator.generate(
+        "x.re", healfsa.choice(*texts), num_beams=24, num_return_sequences=3, length_penalty=0.0,
+        do_sample=False, max_new_tokens=12, details=True,
+    )  # fmt: skip
+    best = found[0]
+    scores = [_log_probability(generator, each) for each in found]
+    assert scores == sorted(scores, reverse=True)
+    alone = generator.generate("x.re", healfsa.choice(*texts), max_new_tokens=12, do_sample=False, details=True)
+    assert _log_probability(generator, best) >= _log_probability(generator, alone) - 1e-4
+
+
+def _log_probability(generator, details) -> float:
+    """Log probability of the ids and the end, unconstrained, as beam search adds them up."""
+    start = list(details.boundary.keep)
+    ids = [*start, *details.token_ids, generator.engine.vocabulary.eos_ids[0]]
+    with torch.inference_mode():
+        logp = generator.model(torch.tensor([ids])).logits[0].log_softmax(-1)
+    ends = generator.engine.vocabulary.eos_ids
+    body = sum(float(logp[i - 1, ids[i]]) for i in range(len(start), len(ids) - 1))
+    return body + max(float(logp[len(ids) - 2, end]) for end in ends)
+
+
+def test_a_batch_is_its_rows(generator):
+    prompts = ["x.re", "a much longer prompt, so that the others are padded: x.re", "r", "das Ei", ""]
+    grammars = [healfsa.choice(*LANGUAGE), None, healfsa.regex("[a-z]{2}"), healfsa.regex("nhorn|mer"), None]
+    options = {"max_new_tokens": 6, "do_sample": False}
+    together = generator.generate(prompts, grammars, **options)
+    alone = [generator.generate(p, g, **options) for p, g in zip(prompts, grammars)]
+    assert together == alone
+
+
+def test_one_processor_serves_several_calls(generator, finite):
+    engine, model = generator.engine, generator.model
+    healed = [engine.heal("x.re"), engine.heal("x.re")]
+    processor = HealingLogitsProcessor(engine, healed, finite)
+    ids = torch.tensor([healed[0].input_ids] * 2)
+    call = {"attention_mask": torch.ones_like(ids), "logits_processor": [processor], "max_new_tokens": 12}
+    first = model.generate(ids, do_sample=False, **call)
+    assert torch.equal(first, model.generate(ids, do_sample=False, **call))
+    beams = model.generate(ids, num_beams=2, do_sample=False, **call)
+    for row in (*first.tolist(), *beams.tolist()):
+        text = engine.vocabulary.decode_bytes(row[ids.shape[1] :])[len(healed[0].owed) :].decode()
+        assert text in LANGUAGE
+
+
+def test_a_constrained_row_begins_at_the_prompts_end(generator):
+    ids = torch.tensor([generator.tokenizer("x.re").input_ids])
+    processor = ConstrainedLogitsProcessor(generator.engine, healfsa.choice("duce(", "turn("))
+    out = generator.model.generate(ids, logits_processor=[processor], max_new_tokens=12, do_sample=False)
+    assert generator.engine.vocabulary.decode_bytes(out[0, ids.shape[1] :].tolist()) in (b"duce(", b"turn(")
+
+
+def test_the_mask_is_a_function_of_the_row(generator, finite):
+    """Rows in any order, repeated, cut back, never seen before: the same scores."""
+    engine = generator.engine
+    healed = engine.heal("x.re")
+    whole = engine.vocabulary.encode("reduce(")
+    prompt = list(healed.keep)
+    rows = [prompt + whole[:k] for k in range(len(whole) + 1)]
+    scores = torch.zeros(1, engine.vocabulary.size)
+
+    def fresh(row):
+        processor = HealingLogitsProcessor(engine, healed, finite, prompt_width=len(prompt))
+        return processor(torch.tensor([row]), scores)
+
+    expected = [fresh(row) for row in rows]
+    used = HealingLogitsProcessor(engine, healed, finite, prompt_width=len(prompt))
+    for k in [0, 1, 2, 1, 0, 2, 0, 1, *range(len(rows)), 0]:
+        k = min(k, len(rows) - 1)
+        assert torch.equal(used(torch.tensor([rows[k]]), scores), expected[k])
+
+
+def test_a_ruled_out_row_keeps_one_finite_score(generator, finite):
+    engine = generator.engine
+    healed = engine.heal("x.re")
+    processor = HealingLogitsProcessor(engine, healed, finite, prompt_width=len(healed.keep))
+    wrong = engine.vocabulary.encode("zzz")[0]
+    out = processor(torch.tensor([[*healed.keep, wrong]]), torch.zeros(1, engine.vocabulary.size))
+    assert set(out[0].isfinite().nonzero().flatten().tolist()) == set(engine.vocabulary.eos_ids)
+
+
+def test_scores_of_another_width_are_refused(generator, finite):
+    processor = ConstrainedLogitsProcessor(generator.engine, finite)
+    with pytest.raises(MaskShapeError) as caught:
+        processor(torch.zeros(1, 3, dtype=torch.long), torch.zeros(1, 7))
+    assert "vocab_size=7" in caught.value.hint
+
+
+def test_rows_that_do_not_divide_are_refused(generator, finite):
+    processor = ConstrainedLogitsProcessor(generator.engine, [finite, finite])
+    with pytest.raises(MaskShapeError):
+        processor(torch.zeros(3, 1, dtype=torch.long), torch.zeros(3, generator.engine.vocabulary.size))
+
+
+def test_stop_strings_are_matched_behind_the_prompt(generator):
+    grammar = healfsa.regex("(ab ){30}")
+    assert generator.generate("x a", healfsa.regex("b (ab ){30}"), stop=" ", do_sample=False) == "b"
+    assert generator.generate("x ", grammar, stop=["b", "zz"], do_sample=False) == "a"
+    details = generator.generate("x ", grammar, stop="b a", do_sample=False, details=True)
+    assert (details.text, details.finish_reason) == ("a", "stop")
+
+
+def test_the_budget_is_that_of_the_unhealed_call(generator):
+    for prompt in ("x.re", "das Ei", "https:"):
+        for budget in (1, 4):
+            ids = generator.tokenizer(prompt).input_ids
+            details = generator.generate(prompt, max_new_tokens=budget, do_sample=False, details=True)
+            assert len(details.boundary.keep) + len(details.token_ids) <= len(ids) + budget
+            if details.finish_reason == "length":
+                assert len(details.boundary.keep) + len(details.token_ids) == len(ids) + budget
+
+
+@pytest.mark.parametrize("prompt", ["x.re", "das Ei", "", "caf"])
+def test_a_stream_is_the_text_in_pieces(generator, prompt):
+    options = {"max_new_tokens": 12, "do_sample": False}
+    for grammar in (None, healfsa.regex("[a-zé€ ]{5,9}\\.")):
+        pieces = list(generator.stream(prompt, grammar, **options))
+        assert "".join(pieces) == generator.generate(prompt, grammar, **options)
+        assert all(pieces)
+
+
+def test_a_stream_can_be_left(generator):
+    stream = generator.stream("x.re", healfsa.regex("[a-z]{5,5000}"), max_new_tokens=4000, do_sample=False)
+    first = next(stream)
+    stream.close()
+    assert first
+
+
+def test_an_error_in_the_thread_reaches_the_reader(generator):
+    with pytest.raises(Exception, match="temperature"):
+        list(generator.stream("x.re", do_sample=True, temperature=-1.0))
+
+
+def test_prompts_of_every_kind(generator, finite):
+    options = {"max_new_tokens": 20, "do_sample": False}
+    text = generator.generate("x.re", finite, **options)
+    ids = generator.tokenizer("x.re").input_ids
+    assert text in LANGUAGE
+    assert generator.generate(b"x.re", finite, **options) == text
+    assert generator.generate(ids, finite, **options) == text
+    assert generator.generate(torch.tensor(ids), finite, **options) == text
+    assert generator.generate(["x.re"], finite, **options) == [text]
+
+
+def test_bytes_that_end_inside_a_character(generator):
+    details = generator.generate("Gr\u00f6".encode()[:-1], healfsa.choice("ße"), max_new_tokens=9, details=True)
+    assert details.boundary.owed.endswith(b"\xc3")
+
+
+def test_a_chat_continues_the_assistants_words(generator):
+    chat = [{"role": "user", "content": "Say Yes or No."}, {"role": "assistant", "content": "Y"}]
+    details = generator.generate(chat, healfsa.choice("es", "ep"), max_new_tokens=9, do_sample=False, details=True)
+    assert details.text in ("es", "ep")
+    assert 1 in details.boundary.keep, "the template's control tokens stay"
+    open_turn = generator.generate(chat[:1], healfsa.choice("Yes", "No"), max_new_tokens=9, do_sample=False)
+    assert open_turn in ("Yes", "No")
+
+
+def test_special_spellings_stay_text_when_asked(generator):
+    prompt = "a <|im_end|"
+    assert generator.generate(prompt, healfsa.choice("> b"), parse_special=False, do_sample=False) == "> b"
+
+
+@pytest.mark.parametrize("prompts", [[], [object()], [[{"role": "user"}, 3]]])
+def test_what_is_no_prompt_is_refused(generator, prompts):
+    with pytest.raises(PromptError):
+        generator.generate(prompts)
+
+
+def test_as_many_grammars_as_prompts(generator, finite):
+    with pytest.raises(PromptError):
+        generator.generate(["a", "b"], [finite])
+
+
+def test_the_engine_of_a_tokenizer_is_made_once(generator):
+    assert integration.engine_for(generator.model, generator.tokenizer) is generator.engine
+    assert generator.engine.vocabulary.eos_ids == (2, 0)

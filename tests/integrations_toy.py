@@ -1,0 +1,52 @@
+"""A small random model over a real tokenizer, and a naive oracle of finite languages."""
+
+from __future__ import annotations
+
+from healfsa.integrations import models
+
+
+def toy_model(vocab_size: int, seed: int = 0):
+    """Return a random two-layer llama as wide as the tokenizer; milliseconds a step, and no weights to load."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=vocab_size, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2,
+        max_position_embeddings=512, initializer_range=0.4, bos_token_id=0, eos_token_id=[2, 0], pad_token_id=2,
+    )  # fmt: skip
+    return LlamaForCausalLM(config).eval()
+
+
+def toy_tokenizer():
+    return models.load_tokenizer(progress=False)
+
+
+def allowed(vocabulary, owed: bytes, texts: list[bytes], written: bytes) -> set[int]:
+    """Return the ids that may follow `written`, for owed bytes and a finite language: the definition itself."""
+    whole = [owed + text for text in texts]
+    found = set()
+    for token_id in range(vocabulary.size):
+        data = vocabulary.bytes_of(token_id)
+        if data and any(text.startswith(written + data) for text in whole):
+            found.add(token_id)
+    if written in whole:
+        found |= set(vocabulary.eos_ids)
+    return found
+
+
+def greedy(model, vocabulary, ids: list[int], owed: bytes, texts: list[bytes], steps: int = 40) -> bytes:
+    """Return what greedy decoding under `allowed` writes behind the owed bytes."""
+    import torch
+
+    written, ids = b"", list(ids)
+    for _ in range(steps):
+        may = sorted(allowed(vocabulary, owed, texts, written))
+        with torch.inference_mode():
+            logits = model(torch.tensor([ids])).logits[0, -1]
+        best = may[int(logits[may].argmax())]
+        if best in vocabulary.eos_ids:
+            break
+        ids.append(best)
+        written += vocabulary.bytes_of(best)
+    return written[len(owed) :]
