@@ -4,7 +4,8 @@ In: a tokenizer. Out: bytes per id, special ids, the flat trie over the text tok
 Not here: grammars.
 """
 
+from healfsa.vocab.spelling import HOLE, SPECIAL, TEXT
 from healfsa.vocab.trie import Trie
 from healfsa.vocab.vocabulary import Vocabulary
 
-__all__ = ["Trie", "Vocabulary"]
+__all__ = ["HOLE", "SPECIAL", "TEXT", "Trie", "Vocabulary"]

@@ -96,7 +96,7 @@ def _read(content: np.ndarray, key: str) -> Layout:
     """Return the layout in a file; ValueError, KeyError or TypeError where it is not sound."""
     if content[: len(_MAGIC)].tobytes() != _MAGIC:
         raise ValueError("foreign")
-    if hashlib.sha256(memoryview(content[_HEAD:])).digest() != content[len(_MAGIC) : _HEAD].tobytes():
+    if hashlib.sha256(content[_HEAD:].data).digest() != content[len(_MAGIC) : _HEAD].tobytes():
         raise ValueError("damaged")
     end = _HEAD + 4 + int.from_bytes(content[_HEAD : _HEAD + 4].tobytes(), "little")
     head = json.loads(content[_HEAD + 4 : end].tobytes())

@@ -85,7 +85,8 @@ class HuggingFaceAdapter(Adapter):
         self.pre_tokenizer = state_of(tokenizer.pre_tokenizer)
         self._read_added(tokenizer)
         self._names = {part["type"] for description in self._descriptions() for part in flat(description)}
-        self.byte_fallback = bool(getattr(self.model, "byte_fallback", False)) or "ByteFallback" in self._names
+        falls_back = getattr(self.model, "byte_fallback", False) or self._unigram.get("byte_fallback", False)
+        self.byte_fallback = bool(falls_back) or "ByteFallback" in self._names
         self.ignore_merges = bool(getattr(self.model, "ignore_merges", False))
         self.kind = self._find_kind()
         self._as_text = self._private(self._parts, specials_are_text=True)
@@ -112,18 +113,24 @@ class HuggingFaceAdapter(Adapter):
     def _find_kind(self) -> str:
         """Return the kind, or raise for models whose tokens do not spell text byte for byte."""
         model = type(self.model).__name__
-        if model not in ("BPE", "Unigram") or getattr(self.model, "end_of_word_suffix", None):
-            what = f"{model} model" if model != "BPE" else "BPE that marks the ends of words"
-            raise VocabularyError(
-                f"{self.name}: a {what} does not spell text byte for byte (white space is lost)",
-                hint="use a byte-level BPE, SentencePiece or unigram tokenizer",
-            )
+        self._refuse(model)
         if model == "Unigram":
             return "unigram"
         if "ByteLevel" in self._names:
             return "bpe-bytelevel"
         marked = SPACE_MARK in json.dumps(self._descriptions(), ensure_ascii=False)
         return "bpe-sentencepiece" if marked or self.byte_fallback else "bpe-plain"
+
+    def _refuse(self, model: str) -> None:
+        marks = [getattr(self.model, name, None) for name in ("end_of_word_suffix", "continuing_subword_prefix")]
+        if model not in ("BPE", "Unigram") or any(marks):
+            what = f"BPE that marks words with {marks[0] or marks[1]!r}" if any(marks) else f"{model} model"
+            raise VocabularyError(
+                f"{self.name}: a {what} does not spell text byte for byte (white space is lost)",
+                hint="use a byte-level BPE, SentencePiece or unigram tokenizer",
+            )
+        if getattr(self.model, "dropout", None):
+            raise VocabularyError(f"{self.name}: BPE dropout makes encoding random", hint="set model.dropout = None")
 
     def _private(self, parts: dict[str, Any], *, specials_are_text: bool) -> Any:
         """Return a tokenizer with the same model and given parts, but with no padding, truncation or foreign flags."""
@@ -201,12 +208,12 @@ class HuggingFaceAdapter(Adapter):
         unknown = getattr(self.model, "unk_token", None)
         if unknown is not None:
             return self.model.token_to_id(unknown)
-        return self._unigram.get("unk_id") if type(self.model).__name__ == "Unigram" else None
+        return self._unigram.get("unk_id")
 
     @cached_property
     def _unigram(self) -> dict[str, Any]:
-        """The state of a unigram model."""
-        return json.loads(self.model.__getstate__())
+        """The state of a unigram model; empty for a BPE."""
+        return json.loads(self.model.__getstate__()) if type(self.model).__name__ == "Unigram" else {}
 
     def _padding(self, strings: dict[int, str]) -> list[int]:
         """Return the ids of padding rows: named ``[PAD<id>]``, not added, and never made from that text."""
@@ -287,14 +294,13 @@ class HuggingFaceAdapter(Adapter):
         state = json.loads(self.model.__getstate__())
         vocabulary = state["vocab"]
         pairs = [tuple(rule.split(" ")) if isinstance(rule, str) else tuple(rule) for rule in state["merges"]]
-        prefix = len(state.get("continuing_subword_prefix") or "")
         left = np.array([vocabulary[a] for a, _ in pairs], dtype=np.int32)
         right = np.array([vocabulary[b] for _, b in pairs], dtype=np.int32)
-        merged = np.array([vocabulary[a + b[prefix:]] for a, b in pairs], dtype=np.int32)
+        merged = np.array([vocabulary[a + b] for a, b in pairs], dtype=np.int32)
         return Merges(left, right, merged, np.arange(len(pairs), dtype=np.int32))
 
     def scores(self) -> np.ndarray | None:
         """Return the log-probabilities of a unigram model's pieces."""
-        if type(self.model).__name__ != "Unigram":
+        if not self._unigram:
             return None
         return np.array([score for _, score in self._unigram["vocab"]], dtype=np.float64)

@@ -156,24 +156,3 @@ def find(packed, prefix):
         if node < 0:
             return node
     return node
-
-
-@njit(types.void(_I4, types.uint8[::1], types.int32[::1], types.int32[::1]), cache=True, nogil=True)
-def unpack(packed, byte, depth, own):
-    """Fill the columns that `packed` keeps folded: byte and depth of each node, and the tokens ending in it."""
-    label, first = packed[P_LABEL], packed[P_FIRST]
-    for node in range(packed[P_NODES]):
-        byte[node] = packed[label + node] & 255
-        depth[node] = packed[label + node] >> 8
-        own[node] = packed[first + node + 1] - packed[first + node]
-
-
-@njit(types.void(_U1, _I4, _I4, types.uint64[::1]), cache=True, nogil=True)
-def count_bytes(data, offsets, ids, out):
-    """Add to `out[b]` how often byte b is a token of its own, to `out[256 + b]` how often it occurs at all."""
-    for token in ids:
-        start, end = offsets[token], offsets[token + 1]
-        if end - start == 1:
-            out[data[start]] += np.uint64(1)
-        for k in range(start, end):
-            out[256 + data[k]] += np.uint64(1)

@@ -10,7 +10,6 @@ Not here: which family a tokenizer belongs to (`adapters`), tries.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,7 +19,6 @@ from healfsa.errors import VocabularyError
 
 HOLE, TEXT, SPECIAL = 0, 1, 2
 SPACE_MARK = "\u2581"
-_PADDING = re.compile(r"\[PAD([0-9]+)\]")
 
 
 def byte_alphabet() -> list[int]:
@@ -71,12 +69,8 @@ def bytes_of_pieces(strings: Iterable[str], *, byte_pieces: bool, space_mark: st
 
 def padding_ids(strings: Mapping[int, str]) -> list[int]:
     """Return the ids whose string is ``[PAD<its own id>]``: so GGUF conversion names rows without a token."""
-    found = []
-    for token_id, string in strings.items():
-        match = _PADDING.fullmatch(string) if string.startswith("[PAD") else None
-        if match and match[1] == str(token_id):
-            found.append(token_id)
-    return found
+    named = [(token_id, string) for token_id, string in strings.items() if string[:4] == "[PAD"]
+    return [token_id for token_id, string in named if string == f"[PAD{token_id}]"]
 
 
 @dataclass(frozen=True, slots=True)
