@@ -1,0 +1,330 @@
+"""The compiler of one schema: keywords to shapes, formulas to meaning.
+
+In: a root schema, a style, a draft. Out: `Compiler.expression()` and a report.
+Idea: a formula's shape is computed once; a schema's shape is the intersection of its keywords' shapes, in the order in which the
+    schema lists them. Shapes look only at keywords that speak about the same value, so recursion through properties and
+    items never comes back here; recursion through `$ref` alone does, and is an error.
+Cost: one shape a formula.
+Source: JSON Schema Core 2020-12, sections 7.7, 10, 11.
+Not here: keywords (see keywords_*), texts (see emit.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any
+
+from healfsa.errors import EmptyLanguage, LimitExceeded, SchemaError, UnsupportedFeature
+from healfsa.grammar import expression as ex
+from healfsa.grammar.json_schema import drafts, keywords_scalar, numbers
+from healfsa.grammar.json_schema.emit import Emitter
+from healfsa.grammar.json_schema.matching import matches
+from healfsa.grammar.json_schema.nodes import (
+    FALSE,
+    TRUE,
+    AllOf,
+    AnyOf,
+    Constant,
+    Formulas,
+    Leaf,
+    Mentioned,
+    Negated,
+    Node,
+)
+from healfsa.grammar.json_schema.objects import KeyTest, Objects
+from healfsa.grammar.json_schema.refs import Place, References, mentions
+from healfsa.grammar.json_schema.shapes import EVERYTHING, NONE, Algebra, Shape
+from healfsa.grammar.json_schema.strings_text import StringText
+from healfsa.grammar.json_schema.style import Style
+from healfsa.grammar.json_schema.text import RawWriter, Writer
+
+MOST_NESTED = 100
+CHECKED_FROM = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ReportEntry:
+    """What became of one keyword: "enforced", "annotation" or "refused"."""
+
+    pointer: str
+    keyword: str
+    status: str
+    note: str = ""
+
+
+class Loop(SchemaError):
+    """A schema that refers to itself without anything between."""
+
+
+class Compiler:
+    """Compiles one document; not shared between threads."""
+
+    def __init__(
+        self,
+        schema: Any,
+        style: Style,
+        draft: str | None,
+        resolver: Callable[[str], Any] | None,
+        warn: bool,
+        references: References | None = None,
+    ) -> None:
+        self.warn = warn
+        self.references = references or References(schema, draft, resolver)
+        self.track = uses_unevaluated(schema)
+        self.formulas = Formulas()
+        self.algebra = Algebra(self.formulas, self.holds, self.plainly_empty, self.tags)
+        self.writer = Writer(style)
+        self.strings = StringText(self.writer)
+        self.raw = StringText(RawWriter())
+        self.emitter = Emitter(self.writer, self.strings, self.shape, self.domain, self.key_body)
+        self.report: dict[ReportEntry, None] = {}
+        self.emptied: dict[Node, str] = {}
+        self._shapes: dict[Node, Shape] = {}
+        self._active: dict[Node, None] = {}
+        self._holds: dict[tuple[KeyTest, str], bool] = {}
+        self._patterns: set[str] = set()
+        self._tags: dict[Objects, dict[str, frozenset]] = {}
+        self._empty_depth = 0
+
+    # formulas to shapes
+
+    def child(self, place: Place, schema: Any, *tokens: str | int) -> Node:
+        """Return the formula of a subschema."""
+        return self.formulas.leaf(self.references.child(place, schema, *tokens))
+
+    def shape(self, node: Node) -> Shape:
+        """Return what `node` means."""
+        if node is TRUE or node is FALSE:
+            return EVERYTHING if node is TRUE else NONE
+        found = self._shapes.get(node)
+        if found is None:
+            if node in self._active:
+                raise Loop("the schema refers to itself with nothing between", _pointer(node), "$ref")
+            if len(self._active) >= MOST_NESTED:
+                raise LimitExceeded("depth", len(self._active) + 1, MOST_NESTED, "schemas applied to one value")
+            self._active[node] = None
+            try:
+                found = self._shapes[node] = self._expand(node)
+            finally:
+                del self._active[node]
+        return found
+
+    def _expand(self, node: Node) -> Shape:
+        if isinstance(node, Leaf):
+            return self._schema(node)
+        if isinstance(node, AllOf):
+            found = EVERYTHING
+            for part in node.parts:
+                found = self.algebra.meet(found, self.shape(part))
+            return found
+        if isinstance(node, AnyOf):
+            return self.algebra.union(self.shape(p) for p in node.parts)
+        if isinstance(node, Negated):
+            return self.algebra.negate(self.shape(node.part))
+        if isinstance(node, Mentioned):
+            return self._mention(self.shape(node.part))
+        from healfsa.grammar.json_schema.keywords_value import shape_of
+
+        return shape_of(self, node.value if isinstance(node, Constant) else None, "", "const")
+
+    def _schema(self, node: Leaf) -> Shape:
+        place: Place = node.place
+        schema, table = place.schema, drafts.TABLES[place.draft]
+        if "$ref" in schema and place.draft in ("4", "6", "7"):
+            return self._keyword(place, "$ref", schema["$ref"], table)
+        found = EVERYTHING
+        for keyword, value in schema.items():
+            part = self._keyword(place, keyword, value, table)
+            if part is not None:
+                found = self.algebra.meet(found, part)
+                if found.is_empty():
+                    self.emptied.setdefault(node, place.at(keyword))
+        if place.draft in ("2019-09", "2020-12"):
+            for keyword, make in drafts.LAST.items():
+                if keyword in schema:
+                    self.note(place, keyword, "enforced")
+                    found = make(self, place, schema[keyword], found)
+        return found
+
+    def _keyword(self, place: Place, keyword: str, value: Any, table: dict) -> Shape | None:
+        make = table.get(keyword)
+        if make is None:
+            if keyword not in drafts.HELPERS and keyword not in drafts.LAST:
+                self.note(place, keyword, "annotation", "" if keyword in drafts.ANNOTATIONS else "unknown keyword")
+            return None
+        try:
+            found = make(self, place, value)
+        except UnsupportedFeature as error:
+            self.refuse(place, keyword, error.message, error)
+            return None
+        self.note(place, keyword, "enforced")
+        return found
+
+    def _mention(self, shape: Shape) -> Shape:
+        """Return everything, with the keys listed that `shape` speaks about."""
+        names: dict[str, Node] = {}
+        for facts in shape.objects:
+            for name, node in facts.listed:
+                part = self.formulas.mentioned(node)
+                names[name] = self.formulas.all_of(names.get(name, TRUE), part)
+        inner = [self.formulas.mentioned(n) for f in shape.arrays for n in (*f.prefix, f.rest)]
+        rest = self.formulas.all_of(*inner)
+        found = EVERYTHING
+        if names:
+            found = replace(found, objects=(Objects(listed=tuple(names.items())),))
+        return found if rest is TRUE else replace(found, arrays=(replace(EVERYTHING.arrays[0], rest=rest),))
+
+    # what is known of values
+
+    def plainly_empty(self, facts: Objects) -> bool:
+        """Say whether some required member plainly has no value."""
+        return any(n in facts.required and self._no_value(node) for n, node in facts.listed)
+
+    def _no_value(self, node: Node) -> bool:
+        if node is TRUE or self._empty_depth > 3:
+            return False
+        self._empty_depth += 1
+        try:
+            shape = self.shape(node)
+        except (Loop, LimitExceeded):
+            return False
+        else:
+            if shape.null or shape.booleans or shape.numbers or shape.strings or shape.arrays:
+                return False
+            return all(self.plainly_empty(f) for f in shape.objects)
+        finally:
+            self._empty_depth -= 1
+
+    def tags(self, facts: Objects) -> dict[str, frozenset]:
+        """Return the required members whose values are from a finite set of scalars."""
+        if facts not in self._tags:
+            found = {}
+            for name, node in facts.listed:
+                if name in facts.required and (values := self._scalars(node)) is not None:
+                    found[name] = values
+            self._tags[facts] = found
+        return self._tags[facts]
+
+    def _scalars(self, node: Node) -> frozenset | None:
+        try:
+            shape = self.shape(node)
+        except (Loop, LimitExceeded):
+            return None
+        parts = shape.numbers + shape.strings
+        if shape.arrays or shape.objects or any(p.only is None for p in parts):
+            return None
+        plain = [("null",)] * shape.null + [("boolean", b) for b in shape.booleans]
+        return frozenset(plain + [(type(p).__name__, v) for p in parts for v in p.only])
+
+    def finite_strings(self, node: Node) -> list[str] | None:
+        """Return the strings that `node` accepts, if they are plainly finite."""
+        shape = self.shape(node)
+        if any(f.only is None or f.tests for f in shape.strings):
+            return None
+        return sorted({t for f in shape.strings for t in f.only or ()})
+
+    def domain(self, nodes: list[Node], most: int = 10_000) -> list[Node] | None:
+        """Return all values that the formulas accept, as formulas; None if there are too many."""
+        found: dict[Node, None] = {}
+        for node in nodes:
+            members = self._members(self.shape(node), most)
+            if members is None:
+                return None
+            found |= members
+        return list(found)
+
+    def _members(self, shape: Shape, most: int) -> dict[Node, None] | None:
+        values: list[Any] = [None] * shape.null + sorted(shape.booleans)
+        for facts in shape.numbers:
+            part = numbers.values(facts, most)
+            if part is None:
+                return None
+            values += part
+        for text in shape.strings:
+            if text.only is None or text.tests:
+                return None
+            values += sorted(text.only)
+        if shape.arrays or shape.objects:
+            return None
+        return {self.formulas.constant(v, repr((type(v).__name__, v))): None for v in values}
+
+    # keys
+
+    def holds(self, test: KeyTest, name: str) -> bool:
+        """Say whether the key `name` passes a test (taken as positive)."""
+        key = (test.what, name)
+        if key not in self._holds:
+            self._holds[key] = matches(self.raw_body(test.what), name.encode("utf-8", "surrogatepass"))
+        return self._holds[key]
+
+    def raw_body(self, what: str | Node) -> ex.Expression:
+        """Return the keys that pass a test, as plain text."""
+        return self.raw.pattern(what) if isinstance(what, str) else self._bodies(what, self.raw)
+
+    def key_body(self, node: Node) -> ex.Expression:
+        """Return the keys that satisfy `node`, in the style."""
+        return self._bodies(node, self.strings)
+
+    def _bodies(self, node: Node, strings: StringText) -> ex.Expression:
+        return ex.choice(*(strings.body(f) for f in self.shape(node).strings))
+
+    def possible(self, tests: frozenset[KeyTest]) -> bool:
+        """Say whether some key may pass all tests; asked for the patterns of one schema."""
+        if len(tests) < CHECKED_FROM:
+            return True
+        parts = [self.raw.writer.any_body]
+        for test in sorted(tests, key=repr):
+            body = self.raw_body(test.what)
+            parts.append(body if test.positive else ex.complement(body))
+        return not _is_empty(ex.both(*parts))
+
+    # checks and the report
+
+    def check_pattern(self, place: Place, value: Any, *tokens: str) -> None:
+        """Raise an error with pointer and caret unless `value` is a pattern; each text is checked once."""
+        if not isinstance(value, str) or value not in self._patterns:
+            keywords_scalar.check_pattern(place, value, *tokens)
+            self._patterns.add(value)
+
+    def note(self, place: Place, keyword: str, status: str, text: str = "") -> None:
+        """Write one line of the report."""
+        self.report.setdefault(ReportEntry(place.at(keyword), keyword, status, text))
+
+    def refuse(self, place: Place, keyword: str, why: str, error: UnsupportedFeature | None = None) -> None:
+        """Raise `UnsupportedFeature` with the pointer, or only note it where the caller asked for warnings."""
+        if not self.warn:
+            instead = error.instead if error is not None else ""
+            feature = error.feature if error is not None else keyword
+            raise UnsupportedFeature(feature, pointer=place.at(keyword), instead=instead, detail=why) from error
+        self.note(place, keyword, "refused", why)
+
+    # the whole
+
+    def expression(self) -> ex.Expression:
+        """Return the texts of the documents that the schema accepts; all rules are built."""
+        root = self.formulas.leaf(self.references.root())
+        shape = self.shape(root)
+        if shape.is_empty():
+            raise EmptyLanguage("no JSON value satisfies the schema", self.emptied.get(root, "#"))
+        found = self.emitter.document(root)
+        while self.emitter.waiting:
+            self.emitter.waiting.popleft().resolve()
+        if isinstance(found, ex.Nothing):
+            raise EmptyLanguage("no JSON value satisfies the schema", self.emptied.get(root, "#"))
+        return found
+
+
+def _pointer(node: Node) -> str:
+    return node.place.pointer if isinstance(node, Leaf) else ""
+
+
+def _is_empty(expression: ex.Expression) -> bool:
+    """Ask the next room; as in `grammar.py`, loaded when it is needed."""
+    return import_module("healfsa.automaton.analysis").is_empty(expression)
+
+
+def uses_unevaluated(schema: Any) -> bool:
+    """Say whether annotations count."""
+    return mentions(schema, ("unevaluatedProperties", "unevaluatedItems"))

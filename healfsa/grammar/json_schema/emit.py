@@ -1,0 +1,196 @@
+"""From shapes to expressions: the texts of the values that a formula accepts.
+
+In: formulas, through a compiler's `shape`. Out: expressions in the style of one writer.
+Idea: scalars are written in place; arrays and objects become rules, built when they are asked for, so recursion needs no
+    care. The keys of an object are ordered only in the outermost description; what is kept aside (unions, complements) is
+    written in any order and intersected with it, so that two orders never meet.
+Cost: one rule a formula (and depth, in the pretty style).
+Source: RFC 8259, sections 4 and 5.
+Not here: the meaning of formulas (see compiler.py), single strings and numbers.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from healfsa.errors import UnsupportedFeature
+from healfsa.grammar import expression as ex
+from healfsa.grammar.json_schema import numerals
+from healfsa.grammar.json_schema.arrays import Arrays, Contains
+from healfsa.grammar.json_schema.nodes import FALSE, TRUE, Node
+from healfsa.grammar.json_schema.numbers import Numbers
+from healfsa.grammar.json_schema.objects import Family, Objects
+from healfsa.grammar.json_schema.shapes import Shape
+from healfsa.grammar.json_schema.strings_text import StringText
+from healfsa.grammar.json_schema.text import Writer
+
+
+class Emitter:
+    """Writes formulas as expressions; `shape` tells their meaning, `domain` the finite set of values of some."""
+
+    def __init__(self, writer: Writer, strings: StringText, shape: Callable[[Node], Shape], domain, names) -> None:
+        self.writer = writer
+        self.strings = strings
+        self.shape = shape
+        self.domain = domain
+        self.names = names
+        self.ordered = writer.style.key_order == "schema"
+        self.waiting: deque[ex.Rule] = deque()
+        self._values: dict[tuple, ex.Expression] = {}
+        self._numbers: dict[Numbers, ex.Expression] = {}
+
+    def document(self, node: Node) -> ex.Expression:
+        """Return the texts of whole documents."""
+        gap = self.writer.gap
+        return ex.concat(gap, self.value(node, 0, self.ordered), gap)
+
+    def value(self, node: Node, depth: int, ordered: bool) -> ex.Expression:
+        """Return the texts of the values that `node` accepts, at `depth`."""
+        if node is FALSE:
+            return ex.NOTHING
+        key = (node, depth if self.writer.pretty else 0, ordered and node is not TRUE)
+        if key not in self._values:
+            self._values[key] = self._make(*key)
+        return self._values[key]
+
+    def _make(self, node: Node, depth: int, ordered: bool) -> ex.Expression:
+        shape = self.shape(node)
+        scalars = self.scalars(shape)
+        if not shape.arrays and not shape.objects:
+            return scalars
+        rule = ex.Rule(getattr(getattr(node, "place", None), "pointer", type(node).__name__.lower()))
+        rule.build = lambda: self._containers(shape, depth, ordered)
+        self.waiting.append(rule)
+        return ex.choice(scalars, ex.Ref(rule))
+
+    def scalars(self, shape: Shape) -> ex.Expression:
+        """Return the texts of null, booleans, numbers and strings."""
+        fixed = [b"null"] if shape.null else []
+        fixed += [b"true" if b else b"false" for b in shape.booleans]
+        bodies = ex.choice(*(self.strings.body(f) for f in shape.strings))
+        figures = [self._number(f) for f in shape.numbers]
+        return ex.choice(ex.literals(fixed) if fixed else ex.NOTHING, *figures, self.writer.string(bodies))
+
+    def _number(self, facts: Numbers) -> ex.Expression:
+        if facts not in self._numbers:
+            self._numbers[facts] = numerals.emit(facts, self.writer.style)
+        return self._numbers[facts]
+
+    def _containers(self, shape: Shape, depth: int, ordered: bool) -> ex.Expression:
+        lists = [self.array(f, depth, ordered) for f in shape.arrays]
+        return ex.choice(*lists, *(self.object(f, depth, ordered) for f in shape.objects))
+
+    # arrays
+
+    def array(self, facts: Arrays, depth: int, ordered: bool) -> ex.Expression:
+        """Return the texts of the arrays in `facts`."""
+        parts = [self._sequence(facts, depth, ordered)]
+        parts += [self._containing(c, depth) for c in facts.contains]
+        if facts.unique and (facts.most is None or facts.most > 1):
+            parts.append(self._unique(facts, depth))
+        for aside in facts.asides:
+            other = ex.choice(*(self.array(f, depth, False) for f in aside.facts))
+            parts.append(other if aside.positive else ex.complement(other))
+        return ex.both(*parts)
+
+    def _wrap_array(self, inner: ex.Expression, depth: int, empty: bool) -> ex.Expression:
+        return self.writer.wrap(b"[", inner, b"]", depth, empty)
+
+    def _sequence(self, facts: Arrays, depth: int, ordered: bool) -> ex.Expression:
+        """Return the prefix, then the rest; the number of items is a counter behind the prefix."""
+        count, comma = len(facts.prefix), self.writer.comma(depth + 1)
+        rest = self.value(facts.rest, depth + 1, ordered)
+        most = None if facts.most is None else max(0, facts.most - max(count, 1))
+        tail = ex.repeat(ex.concat(comma, rest), max(0, facts.least - max(count, 1)), most)
+        if not count:
+            inner = ex.concat(rest, tail) if facts.most != 0 else ex.NOTHING
+            return self._wrap_array(inner, depth, facts.least == 0)
+        pieces: list[ex.Expression] = [tail]
+        for i in range(count - 1, 0, -1):
+            pieces.append(ex.concat(comma, self.value(facts.prefix[i], depth + 1, ordered)))
+            if i >= facts.least:
+                pieces = [ex.optional(ex.concat(*reversed(pieces)))]
+        inner = ex.concat(self.value(facts.prefix[0], depth + 1, ordered), *reversed(pieces))
+        return self._wrap_array(inner if facts.most != 0 else ex.NOTHING, depth, facts.least == 0)
+
+    def _containing(self, part: Contains, depth: int) -> ex.Expression:
+        """Return the arrays in which `least` to `most` items satisfy a formula."""
+        comma, every = self.writer.comma(depth + 1), self.value(TRUE, depth + 1, False)
+        inside = self.value(part.node, depth + 1, False)
+        outside = every if part.most is None else ex.both(every, ex.complement(inside))
+        others = ex.repeat(ex.concat(comma, outside))
+        one = ex.concat(comma, inside, others)
+        most = part.most
+        later = ex.repeat(one, max(0, part.least - 1), None if most is None else max(0, most - 1))
+        first_in = ex.concat(inside, others, later) if most != 0 else ex.NOTHING
+        first_out = ex.concat(outside, others, ex.repeat(one, part.least, most))
+        return self._wrap_array(ex.choice(first_in, first_out), depth, part.least == 0)
+
+    def _unique(self, facts: Arrays, depth: int) -> ex.Expression:
+        """Return the arrays without two equal items: each value of a finite set at most once, in any order."""
+        nodes = [*facts.prefix, facts.rest] if facts.most is None or facts.most > len(facts.prefix) else [*facts.prefix]
+        members = self.domain(nodes)
+        if members is None:
+            raise UnsupportedFeature("uniqueItems", instead="items from a finite set (enum, boolean, a range of integers)")
+        options = tuple(self.value(m, depth + 1, False) for m in members)
+        inner = ex.Members(options, frozenset(), self.writer.comma(depth + 1), None, 1, None, False)
+        return self._wrap_array(inner if options else ex.NOTHING, depth, True)
+
+    # objects
+
+    def object(self, facts: Objects, depth: int, ordered: bool) -> ex.Expression:
+        """Return the texts of the objects in `facts`."""
+        parts = [self._members(facts, depth, ordered)]
+        for aside in facts.asides:
+            other = ex.choice(*(self.object(f, depth, False) for f in aside.facts))
+            parts.append(other if aside.positive else ex.complement(other))
+        return ex.both(*parts)
+
+    def _members(self, facts: Objects, depth: int, ordered: bool) -> ex.Expression:
+        known = dict(facts.listed)
+        order = [n for n in facts.order if n in known]
+        order += [n for n in known if n not in set(order)]
+        listed = [(n, self.value(known[n], depth + 1, ordered)) for n in order]
+        written = [(n, v) for n, v in listed if v is not ex.NOTHING]
+        if len(facts.required - {n for n, _ in written}) > 0:
+            return ex.NOTHING
+        extra = self._extra(facts, order, depth, ordered)
+        inner = self._inner(facts, written, extra, depth, ordered)
+        return self.writer.wrap(b"{", inner, b"}", depth, facts.least == 0)
+
+    def _inner(self, facts: Objects, written, extra: ex.Expression | None, depth: int, ordered: bool) -> ex.Expression:
+        comma = self.writer.comma(depth + 1)
+        if facts.most == 0 or (not written and extra is None):
+            return ex.NOTHING
+        least = max(1, facts.least)
+        if not written:
+            more = None if facts.most is None else facts.most - 1
+            return ex.concat(extra, ex.repeat(ex.concat(comma, extra), least - 1, more))
+        members = tuple(self._member(n, v) for n, v in written)
+        required = frozenset(i for i, (n, _) in enumerate(written) if n in facts.required)
+        return ex.Members(members, required, comma, extra, least, facts.most, ordered)
+
+    def _member(self, name: str, value: ex.Expression) -> ex.Expression:
+        return ex.concat(self.writer.string(self.writer.body(name)), self.writer.colon, value)
+
+    def _extra(self, facts: Objects, listed: list[str], depth: int, ordered: bool) -> ex.Expression | None:
+        """Return a member whose key is not listed; None where there is none."""
+        if self.writer.style.additional == "closed" and facts.implicit and facts.order:
+            return None
+        parts = []
+        for family in facts.families:
+            value = self.value(family.node, depth + 1, ordered)
+            if value is not ex.NOTHING:
+                key = self.writer.string(self._keys(family, listed))
+                parts.append(ex.concat(key, self.writer.colon, value))
+        found = ex.choice(*parts)
+        return None if found is ex.NOTHING else found
+
+    def _keys(self, family: Family, listed: list[str]) -> ex.Expression:
+        refused = [self.writer.bodies(listed)] if listed else []
+        wanted = []
+        for test in sorted(family.tests, key=repr):
+            body = self.strings.pattern(test.what) if isinstance(test.what, str) else self.names(test.what)
+            (wanted if test.positive else refused).append(body)
+        return ex.both(*(wanted or [self.writer.any_body]), *(ex.complement(r) for r in refused))

@@ -1,0 +1,63 @@
+"""The public call: from a schema in any form to a `Grammar`.
+
+In: a schema and options. Out: a `Grammar` with a report, or an error that names the place.
+Not here: the forms (see sources.py), the compile (see compiler.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from healfsa.errors import GrammarError
+from healfsa.grammar.grammar import Grammar, make_grammar
+from healfsa.grammar.json_schema.compiler import Compiler
+from healfsa.grammar.json_schema.sources import read
+from healfsa.grammar.json_schema.style import Style, style_of
+
+
+def json_schema(
+    schema: Any,
+    style: Style | str | None = None,
+    draft: str | None = None,
+    resolver: Callable[[str], Any] | None = None,
+    on_unsupported: str = "error",
+) -> Grammar:
+    """Return the grammar of the JSON texts that a schema accepts.
+
+    Parameters
+    ----------
+    schema : dict, bool, str, bytes or type
+        A schema, its JSON text, a pydantic model, dataclass, TypedDict or annotation, or a function (its arguments).
+    style : Style or str, optional
+        How the text should look: "default" (compact or `json.dumps`-like, keys in schema order), "compact", "single", "pretty",
+        "any" (every JSON text of the schema), or a `Style`.
+    draft : str, optional
+        "4", "6", "7", "2019-09" or "2020-12"; left out: what `$schema` says, else 2020-12.
+    resolver : callable, optional
+        From a URI to a schema, for references that leave the document.
+    on_unsupported : {"error", "warn"}
+        What cannot be enforced exactly is an error, or (on request) only a line of `grammar.report()`.
+
+    Raises
+    ------
+    SchemaError
+        Not JSON, not a schema, or a reference that leads nowhere; the message names the JSON pointer.
+    UnsupportedFeature
+        Valid, but not enforceable.
+    EmptyLanguage
+        No JSON value satisfies the schema.
+
+    Examples
+    --------
+    >>> json_schema({"type": "integer", "minimum": 3}).kind
+    'json_schema'
+    """
+    if on_unsupported not in ("error", "warn"):
+        raise GrammarError(f"on_unsupported is {on_unsupported!r}", hint='it is "error" or "warn"')
+    wanted = style_of(style)
+    source, text = read(schema)
+    compiler = Compiler(source, wanted, draft, resolver, on_unsupported == "warn")
+    expression = compiler.expression()
+    options = (wanted.key(), draft, on_unsupported)
+    return make_grammar(expression, "json_schema", text, *options, report_entries=tuple(compiler.report))

@@ -1,0 +1,196 @@
+"""Objects: what a schema asks of an object.
+
+In: formulas for keys, counts, required names. Out: `Objects`, closed under intersection; complement where it is cheap.
+Idea: names that a schema speaks of are listed with a formula each; all other keys fall into disjoint families (told apart by
+    patterns and `propertyNames`), each with one formula; a key that is in no family is forbidden. So merging two schemas is
+    look-up by name and a product of families.
+Cost: O(names + families²) an operation.
+Source: JSON Schema Core 2020-12, section 10.3.2; Validation, section 6.5.
+Not here: expressions (see objects_text.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from healfsa.errors import UnsupportedFeature
+from healfsa.grammar.json_schema.arrays import MOST_ALTERNATIVES, Aside
+from healfsa.grammar.json_schema.nodes import FALSE, TRUE, Formulas, Node
+from healfsa.grammar.json_schema.strings import smaller
+
+MOST_FAMILIES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class KeyTest:
+    """A test of a key: a pattern (text), or a formula that the key as a string must satisfy."""
+
+    what: str | Node
+    positive: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Keys that are not listed and pass `tests`; their values satisfy `node`."""
+
+    tests: frozenset[KeyTest]
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Which keys count as evaluated, for `unevaluatedProperties`."""
+
+    names: frozenset[str] = frozenset()
+    patterns: frozenset[str] = frozenset()
+    every: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.names or self.patterns or self.every)
+
+    def __or__(self, other: Seen) -> Seen:
+        return Seen(self.names | other.names, self.patterns | other.patterns, self.every or other.every)
+
+
+NOT_SEEN = Seen()
+OPEN = (Family(frozenset(), TRUE),)
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """Objects of `least` to `most` members.
+
+    `listed` are names with formulas; `order` are those that `properties` names, in its order. `implicit` says that nothing was
+    said about other keys.
+    """
+
+    listed: tuple[tuple[str, Node], ...] = ()
+    order: tuple[str, ...] = ()
+    families: tuple[Family, ...] = OPEN
+    required: frozenset[str] = frozenset()
+    least: int = 0
+    most: int | None = None
+    asides: tuple[Aside, ...] = ()
+    seen: Seen = NOT_SEEN
+    implicit: bool = True
+
+
+ALL = Objects()
+Holds = Callable[[KeyTest, str], bool]
+
+
+def at(facts: Objects, name: str, holds: Holds) -> Node:
+    """Return the formula of the value at `name`."""
+    for known, node in facts.listed:
+        if known == name:
+            return node
+    return at_family(facts, name, holds)
+
+
+def at_family(facts: Objects, name: str, holds: Holds) -> Node:
+    """Return the formula of the value at an unlisted `name`."""
+    if facts.families == OPEN:
+        return TRUE
+    for family in facts.families:
+        if all(holds(replace(t, positive=True), name) == t.positive for t in family.tests):
+            return family.node
+    return FALSE
+
+
+def meet(a: Objects, b: Objects, formulas: Formulas, holds: Holds) -> Objects | None:
+    """Return the intersection; None where it is plainly empty."""
+    if a == ALL or b == ALL:
+        return b if a == ALL else a
+    joined = Objects(
+        _meet_listed(a, b, formulas, holds),
+        tuple(dict.fromkeys(a.order + b.order)),
+        _meet_families(a, b, formulas),
+        a.required | b.required,
+        max(a.least, b.least),
+        smaller(a.most, b.most),
+        tuple(dict.fromkeys(a.asides + b.asides)),
+        a.seen | b.seen,
+        a.implicit and b.implicit,
+    )
+    return tidy(joined, holds)
+
+
+def _meet_listed(a: Objects, b: Objects, formulas: Formulas, holds: Holds) -> tuple[tuple[str, Node], ...]:
+    left, right = dict(a.listed), dict(b.listed)
+    found = {}
+    for name in dict.fromkeys([*left, *right]):
+        first = left[name] if name in left else at_family(a, name, holds)
+        second = right[name] if name in right else at_family(b, name, holds)
+        found[name] = formulas.all_of(first, second)
+    return tuple(found.items())
+
+
+def _meet_families(a: Objects, b: Objects, formulas: Formulas) -> tuple[Family, ...]:
+    if a.families == OPEN or b.families == OPEN:
+        return b.families if a.families == OPEN else a.families
+    found = []
+    for x in a.families:
+        for y in b.families:
+            tests = x.tests | y.tests
+            node = formulas.all_of(x.node, y.node)
+            if node is not FALSE and not any(replace(t, positive=not t.positive) in tests for t in tests):
+                found.append(Family(tests, node))
+    if len(found) > MOST_FAMILIES:
+        raise UnsupportedFeature("patternProperties", detail=f"more than {MOST_FAMILIES} ways in which they overlap")
+    return tuple(dict.fromkeys(found))
+
+
+def tidy(facts: Objects, holds: Holds) -> Objects | None:
+    """Return the same set with every required name listed; None where it is plainly empty."""
+    known = dict(facts.listed)
+    missing = [name for name in sorted(facts.required) if name not in known]
+    listed = facts.listed + tuple((name, at_family(facts, name, holds)) for name in missing)
+    if any(node is FALSE and name in facts.required for name, node in listed):
+        return None
+    least, most = max(facts.least, len(facts.required)), facts.most
+    if not facts.families:
+        most = smaller(most, sum(node is not FALSE for _, node in listed))
+    if most is not None and most < least:
+        return None
+    return replace(facts, listed=listed, least=least, most=most)
+
+
+def negate(facts: Objects, formulas: Formulas) -> tuple[Objects, ...] | None:
+    """Return descriptions whose union is every object that is not in `facts`; None where that is not cheap."""
+    if facts.asides or facts.families != OPEN:
+        return None
+    found = []
+    for name, node in facts.listed:
+        if name in facts.required:
+            found.append(Objects(listed=((name, FALSE),)))
+        if node is not TRUE:
+            found.append(Objects(listed=((name, formulas.negated(node)),), required=frozenset((name,)), least=1))
+    if facts.least > len(facts.required):
+        found.append(Objects(most=facts.least - 1))
+    if facts.most is not None:
+        found.append(Objects(least=facts.most + 1))
+    return tuple(found) if len(found) <= MOST_ALTERNATIVES else None
+
+
+def without_unlisted(facts: Objects, node: Node, formulas: Formulas, holds: Holds) -> Objects | None:
+    """Return `facts` with `node` demanded of every key that is not `facts.seen` (`unevaluatedProperties`)."""
+    if facts.seen.every:
+        return facts
+    split = split_families([(p, TRUE) for p in sorted(facts.seen.patterns)], node)
+    named = tuple((name, TRUE) for name in sorted(facts.seen.names))
+    return meet(facts, replace(ALL, listed=named, families=split, implicit=False), formulas, holds)
+
+
+def split_families(patterned: list[tuple[str, Node]], other: Node) -> tuple[Family, ...]:
+    """Return disjoint families for the first pattern that fits, and for keys that fit none (`other`).
+
+    Only right where the formulas of the patterns agree; see `overlapping` for patterns that may hold together.
+    """
+    found: list[Family] = []
+    before: frozenset[KeyTest] = frozenset()
+    for pattern, node in patterned:
+        if node is not FALSE:
+            found.append(Family(before | {KeyTest(pattern)}, node))
+        before |= {KeyTest(pattern, False)}
+    return (*found, *([] if other is FALSE else [Family(before, other)]))

@@ -1,0 +1,229 @@
+"""Shapes: what a formula means, split by type, as unions of descriptions.
+
+In: descriptions (`Numbers`, `Strings`, `Arrays`, `Objects`). Out: `Shape`, with union, intersection, complement, difference.
+Idea: types are disjoint, so every operation works type by type, and what is left of most real schemas is one description a
+    type. Products that would grow too large, and complements that are not cheap, are kept aside as they are (`Aside`): the
+    automaton intersects them, in any key order, so that the style is applied once only.
+Cost: products up to `MOST_PRODUCTS` descriptions.
+Not here: keywords (see the keywords_* files), expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from healfsa.errors import UnsupportedFeature
+from healfsa.grammar.json_schema import arrays, numbers, objects, strings
+from healfsa.grammar.json_schema.arrays import Aside, Arrays
+from healfsa.grammar.json_schema.nodes import Formulas
+from healfsa.grammar.json_schema.numbers import Numbers
+from healfsa.grammar.json_schema.objects import Holds, Objects
+from healfsa.grammar.json_schema.strings import Strings, Test
+
+MOST_PRODUCTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The values of each type that are accepted; an empty tuple means none of the type."""
+
+    null: bool = True
+    booleans: frozenset[bool] = frozenset((False, True))
+    numbers: tuple[Numbers, ...] = (numbers.ALL,)
+    strings: tuple[Strings, ...] = (strings.ALL,)
+    arrays: tuple[Arrays, ...] = (arrays.ALL,)
+    objects: tuple[Objects, ...] = (objects.ALL,)
+
+    def is_empty(self) -> bool:
+        """Say whether plainly nothing is accepted."""
+        return not (self.null or self.booleans or self.numbers or self.strings or self.arrays or self.objects)
+
+
+EVERYTHING = Shape()
+NONE = Shape(False, frozenset(), (), (), (), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Algebra:
+    """Operations on shapes; needs the formulas' maker, a judge of keys, and what is known of the members of objects."""
+
+    formulas: Formulas
+    holds: Holds
+    plainly_empty: Callable[[Objects], bool]
+    tags: Callable[[Objects], dict[str, frozenset]]
+
+    def meet(self, a: Shape, b: Shape) -> Shape:
+        """Return the intersection."""
+        if a is EVERYTHING or b is EVERYTHING:
+            return b if a is EVERYTHING else a
+        return Shape(
+            a.null and b.null,
+            a.booleans & b.booleans,
+            _product(a.numbers, b.numbers, numbers.ALL, numbers.meet, None),
+            _product(a.strings, b.strings, strings.ALL, strings.meet, _aside_string),
+            _product(a.arrays, b.arrays, arrays.ALL, self.meet_arrays, self._aside_array),
+            _product(a.objects, b.objects, objects.ALL, self.meet_objects, self.aside_object),
+        )
+
+    def meet_arrays(self, a: Arrays, b: Arrays) -> Arrays | None:
+        """Return the intersection of two descriptions of arrays."""
+        return arrays.meet(a, b, self.formulas)
+
+    def meet_objects(self, a: Objects, b: Objects) -> Objects | None:
+        """Return the intersection of two descriptions of objects."""
+        return objects.meet(a, b, self.formulas, self.holds)
+
+    def _aside_array(self, a: Arrays, others: tuple[Arrays, ...], positive: bool = True) -> Arrays | None:
+        return replace(a, asides=(*a.asides, Aside(positive, others)))
+
+    def aside_object(self, a: Objects, others: tuple[Objects, ...], positive: bool = True) -> Objects | None:
+        """Return `a` with one (or none) of `others` demanded as well, all their names listed."""
+        names = {}
+        for other in others:
+            for name, node in other.listed:
+                names[name] = self.formulas.all_of(names.get(name, self.formulas.mentioned(node)), self.formulas.mentioned(node))
+        listing = Objects(listed=tuple(names.items()))
+        joined = self.meet_objects(a, listing) if names else a
+        return joined and replace(joined, asides=(*joined.asides, Aside(positive, others)))
+
+    def union(self, parts: Iterable[Shape]) -> Shape:
+        """Return the union."""
+        shapes = list(parts)
+        return Shape(
+            any(s.null for s in shapes),
+            frozenset().union(*(s.booleans for s in shapes)),
+            _sum((s.numbers for s in shapes), numbers.ALL, Numbers),
+            _sum((s.strings for s in shapes), strings.ALL, Strings),
+            _sum((s.arrays for s in shapes), arrays.ALL, None),
+            _sum((s.objects for s in shapes), objects.ALL, None),
+        )
+
+    def negate(self, shape: Shape) -> Shape:
+        """Return the complement."""
+        return self.subtract(EVERYTHING, shape)
+
+    def subtract(self, a: Shape, b: Shape) -> Shape:
+        """Return what is in `a` and not in `b`."""
+        if b is EVERYTHING:
+            return NONE
+        return Shape(
+            a.null and not b.null,
+            a.booleans - b.booleans,
+            _difference(a.numbers, b.numbers, numbers.meet, numbers.negate, numbers.ALL),
+            _difference(a.strings, b.strings, strings.meet, strings.negate, strings.ALL),
+            self._subtract_arrays(a.arrays, b.arrays),
+            self._subtract_objects(a.objects, b.objects),
+        )
+
+    def exclusive(self, shapes: list[Shape]) -> list[Shape]:
+        """Return each shape without all the others (`oneOf`)."""
+        found = []
+        for i, shape in enumerate(shapes):
+            for j, other in enumerate(shapes):
+                if i != j and not self.apart(shape, other):
+                    shape = self.subtract(shape, other)
+            found.append(shape)
+        return found
+
+    def apart(self, a: Shape, b: Shape) -> bool:
+        """Say whether the shapes are cheaply seen to have no value in common."""
+        if (a.null and b.null) or a.booleans & b.booleans or (a.arrays and b.arrays):
+            return False
+        pairs = [(a.numbers, b.numbers), (a.strings, b.strings)]
+        if not all(_finite_apart(x, y) for xs, ys in pairs for x in xs for y in ys):
+            return False
+        return all(self._tagged_apart(x, y) for x in a.objects for y in b.objects)
+
+    def _tagged_apart(self, a: Objects, b: Objects) -> bool:
+        left, right = self.tags(a), self.tags(b)
+        return any(name in right and not values & right[name] for name, values in left.items())
+
+    def _subtract_arrays(self, found: tuple[Arrays, ...], taken: tuple[Arrays, ...]) -> tuple[Arrays, ...]:
+        for b in taken:
+            if b == arrays.ALL:
+                return ()
+            found = tuple(p for a in found for p in self._array_without(a, b))
+        return found
+
+    def _array_without(self, a: Arrays, b: Arrays) -> list[Arrays]:
+        if a == b:
+            return []
+        if self.meet_arrays(a, b) is None:
+            return [a]
+        parts = arrays.negate(b, self.formulas)
+        if parts is None or len(parts) > MOST_PRODUCTS:
+            return [replace(a, asides=(*a.asides, Aside(False, (b,))))]
+        return [m for p in parts if (m := self.meet_arrays(a, p)) is not None]
+
+    def _subtract_objects(self, found: tuple[Objects, ...], taken: tuple[Objects, ...]) -> tuple[Objects, ...]:
+        for b in taken:
+            if b == objects.ALL:
+                return ()
+            found = tuple(p for a in found for p in self._object_without(a, b, len(found)))
+        return found
+
+    def _object_without(self, a: Objects, b: Objects, width: int) -> list[Objects]:
+        if a == b:
+            return []
+        joined = self.meet_objects(a, b)
+        if joined is None or self.plainly_empty(joined):
+            return [a]
+        parts = objects.negate(b, self.formulas)
+        if parts is None or len(parts) * width > MOST_PRODUCTS:
+            aside = self.aside_object(a, (b,), False)
+            return [] if aside is None else [aside]
+        met = [m for p in parts if (m := self.meet_objects(a, p)) is not None]
+        return [m for m in met if not self.plainly_empty(m)]
+
+
+def _finite_apart(a: Numbers | Strings, b: Numbers | Strings) -> bool:
+    return a.only is not None and b.only is not None and not a.only & b.only
+
+
+def _aside_string(a: Strings, others: tuple[Strings, ...]) -> Strings:
+    return replace(a, tests=a.tests | {Test("any", frozenset(others))})
+
+
+def _product(a: tuple, b: tuple, every, meet, aside) -> tuple:
+    if a == (every,) or b == (every,):
+        return b if a == (every,) else a
+    if len(a) * len(b) > MOST_PRODUCTS and min(len(a), len(b)) > 1:
+        if aside is None:
+            raise UnsupportedFeature("a conjunction of many numeric alternatives", instead="fewer alternatives")
+        few, many = (a, b) if len(a) <= len(b) else (b, a)
+        return tuple(p for x in few if (p := aside(x, many)) is not None)
+    return tuple(dict.fromkeys(m for x in a for y in b if (m := meet(x, y)) is not None))
+
+
+def _sum(groups: Iterable[tuple], every, kind: type | None) -> tuple:
+    """Return the union of descriptions; finite sets are joined into one."""
+    found = tuple(dict.fromkeys(part for group in groups for part in group))
+    if every in found and not any(getattr(part, "seen", None) for part in found):
+        return (every,)
+    return _join_finite(found, kind) if kind is not None else found
+
+
+def _join_finite(parts: tuple, kind: type) -> tuple:
+    finite = [p for p in parts if p.only is not None and p == kind(only=p.only)]
+    if len(finite) <= 1:
+        return parts
+    joined = kind(only=frozenset().union(*(p.only for p in finite)))
+    rest = [p for p in parts if p not in set(finite)]
+    return (*rest, joined)
+
+
+def _difference(found: tuple, taken: tuple, meet, negate, every) -> tuple:
+    for b in taken:
+        if b == every:
+            return ()
+        parts = []
+        for a in found:
+            if meet(a, b) is None:
+                parts.append(a)
+            else:
+                parts += [m for n in negate(b) if (m := meet(a, n)) is not None]
+        found = tuple(dict.fromkeys(parts))
+        if len(found) > MOST_PRODUCTS:
+            raise UnsupportedFeature("a complement of many alternatives", instead="fewer alternatives")
+    return found

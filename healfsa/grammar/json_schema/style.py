@@ -1,0 +1,91 @@
+"""How the JSON text should look: the second language, beside what the schema accepts.
+
+In: the user's wishes. Out: a `Style` value that the writer (text.py) turns into separators, escapes and number spellings.
+Idea: a schema says which JSON values are meant; a style says which of the many texts of one value may be written.
+Not here: expressions (text.py), the meaning of a schema.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from healfsa.errors import GrammarError
+
+_CHOICES = {
+    "white_space": ("spaced", "compact", "single", "pretty", "any"),
+    "key_order": ("schema", "any"),
+    "escapes": ("minimal", "any"),
+    "numbers": ("plain", "any"),
+    "non_ascii": ("raw", "escaped", "any"),
+    "additional": ("standard", "closed"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """Which texts of a JSON value may be written.
+
+    Parameters
+    ----------
+    white_space : str
+        "spaced" (default): at most one space behind `,` and `:`; "compact": none; "single": exactly `", "` and `": "`, as
+        `json.dumps` writes; "pretty": as `json.dumps(indent=...)` writes; "any": every insignificant white space.
+    indent : int
+        Spaces a level, for "pretty".
+    white_space_limit : int, optional
+        For "any": at most so many white-space characters in one place (None: no bound).
+    key_order : str
+        "schema": keys in the order of `properties`, others behind them; "any".
+    escapes : str
+        "minimal": only where JSON needs one, as `json.dumps` writes them; "any": every escape of every character.
+    numbers : str
+        "plain": as `json.dumps` writes numbers; "any": every spelling (`1.0`, `1e0`, `10E-1` for 1).
+    non_ascii : str
+        "raw", "escaped" (`\\u00e9`) or "any", for characters beyond ASCII.
+    additional : str
+        "standard": what `additionalProperties` is when it is absent is what the standard says (anything); "closed": objects
+        that list properties have no others unless the schema says so.
+    """
+
+    white_space: str = "spaced"
+    indent: int = 2
+    white_space_limit: int | None = None
+    key_order: str = "schema"
+    escapes: str = "minimal"
+    numbers: str = "plain"
+    non_ascii: str = "raw"
+    additional: str = "standard"
+
+    def __post_init__(self) -> None:
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise GrammarError(f"Style.{name} is {getattr(self, name)!r}", hint=f"one of {', '.join(allowed)}")
+        if not isinstance(self.indent, int) or not 0 <= self.indent <= 16:
+            raise GrammarError(f"Style.indent is {self.indent!r}", hint="an integer from 0 to 16")
+
+    def key(self) -> str:
+        """Return a short text that is equal exactly for equal styles."""
+        return ",".join(f"{f.name}={getattr(self, f.name)}" for f in fields(self))
+
+
+DEFAULT = Style()
+COMPACT = Style(white_space="compact")
+ANY = Style(white_space="any", key_order="any", escapes="any", numbers="any", non_ascii="any")
+_NAMED = {
+    "default": DEFAULT,
+    "any": ANY,
+    "compact": COMPACT,
+    "single": Style(white_space="single"),
+    "pretty": Style(white_space="pretty"),
+}
+
+
+def style_of(style: Style | str | None) -> Style:
+    """Return the style that the user named (None: the default)."""
+    if style is None:
+        return DEFAULT
+    if isinstance(style, Style):
+        return style
+    if isinstance(style, str) and style in _NAMED:
+        return _NAMED[style]
+    raise GrammarError(f"unknown style {style!r}", hint=f"a healfsa.Style, or one of {', '.join(_NAMED)}")

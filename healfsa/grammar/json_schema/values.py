@@ -1,0 +1,73 @@
+"""JSON values of schemas: exact numbers, one canonical text a value, and the description of a single value.
+
+In: Python values out of `json.loads` or a user's dict. Out: canonical texts for comparison, shapes for `const` and `enum`.
+Idea: values are equal when their canonical texts are (1, 1.0 and 1e0 are one value; true is not 1; member order is free).
+Cost: O(size of the value).
+Not here: reading a schema from its sources (see sources.py).
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from healfsa.errors import SchemaError
+from healfsa.grammar.json_schema.numbers import exact
+
+MOST_DIGITS = 1200
+
+
+def is_number(value: Any) -> bool:
+    """Say whether `value` is a JSON number."""
+    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
+
+
+def number(value: Any, pointer: str, keyword: str) -> Fraction:
+    """Return the exact number, or raise `SchemaError` for what is none, or is unreasonably long."""
+    if not is_number(value):
+        raise SchemaError(f"{keyword} must be a number, not {kind(value)}", pointer, keyword)
+    if isinstance(value, Decimal) and (not value.is_finite() or abs(value.adjusted()) > MOST_DIGITS):
+        raise SchemaError(f"{keyword} is not a number of reasonable size", pointer, keyword)
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        raise SchemaError(f"{keyword} is not finite", pointer, keyword)
+    if isinstance(value, int) and value.bit_length() > 4 * MOST_DIGITS:
+        raise SchemaError(f"{keyword} has too many digits", pointer, keyword, hint=f"at most about {MOST_DIGITS}")
+    return exact(value)
+
+
+def count(value: Any, pointer: str, keyword: str) -> int:
+    """Return a non-negative integer (`3` or `3.0`), or raise `SchemaError`."""
+    found = number(value, pointer, keyword)
+    if found.denominator != 1 or found < 0:
+        raise SchemaError(f"{keyword} must be an integer ≥ 0, not {value}", pointer, keyword)
+    return int(found)
+
+
+def kind(value: Any) -> str:
+    """Return the JSON name of a value's type."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if is_number(value):
+        return "a number"
+    names = {str: "a string", list: "an array", tuple: "an array", dict: "an object"}
+    return names.get(type(value), type(value).__name__)
+
+
+def canonical(value: Any, pointer: str, keyword: str) -> str:
+    """Return one text for all spellings of a value."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if is_number(value):
+        return str(number(value, pointer, keyword))
+    if isinstance(value, str):
+        return json.dumps(value)
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(canonical(v, pointer, keyword) for v in value) + "]"
+    if isinstance(value, dict):
+        members = sorted((json.dumps(k), canonical(v, pointer, keyword)) for k, v in value.items())
+        return "{" + ",".join(f"{k}:{v}" for k, v in members) + "}"
+    raise SchemaError(f"{kind(value)} is not a JSON value", pointer, keyword)
