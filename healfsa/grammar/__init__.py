@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from healfsa.grammar.grammar import Grammar
 from healfsa.grammar.regex import regex
+from healfsa.grammar.text import choice, text
 
-__all__ = ["Grammar", "regex"]
+__all__ = ["Grammar", "choice", "regex", "text"]

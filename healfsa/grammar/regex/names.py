@@ -68,14 +68,15 @@ def unicode_property(name: str, value: str = "Yes") -> CharSet:
     MissingExtra
         The `regex` package, which holds the tables, is not installed.
     """
-    package = _tables()
+    package = unicode_tables()
     try:
         return search_all(package.compile(f"\\p{{{name}={value}}}+", package.VERSION1).finditer)
     except package.error:
         raise KeyError(name, value) from None
 
 
-def _tables() -> Any:
+def unicode_tables() -> Any:
+    """Return the `regex` package."""
     try:
         return import_module("regex")
     except ImportError:
