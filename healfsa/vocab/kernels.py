@@ -126,7 +126,7 @@ def build_trie(data, offsets, order):
         for k in range(shared, offsets[token + 1] - offsets[token]):
             depth += 1
             path[depth] = made
-            packed[label + made] = (depth << 8) | data[offsets[token] + k]
+            packed[label + made] = (depth << 8) | int(data[offsets[token] + k])
             packed[first + made] = rank
             made += 1
     for level in range(depth + 1):
