@@ -1,0 +1,94 @@
+"""Many requests at once: one call a step.
+
+In: matchers, one a row (None: a row without a grammar). Out: a filled bitmask, verdicts a row.
+Idea: rows are independent: what goes wrong in one is reported for that one, and the others are filled all the same.
+Not here: the matchers' own rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from healfsa.engine.bitmask import check_bitmask
+from healfsa.engine.matcher import Matcher
+from healfsa.errors import HealFSAError, MaskShapeError
+
+
+class Batch:
+    """Matchers that are filled and advanced together.
+
+    Parameters
+    ----------
+    matchers : sequence of Matcher or None
+        One a row; None allows every token. All over one vocabulary.
+    """
+
+    __slots__ = ("matchers",)
+
+    def __init__(self, matchers: Sequence[Matcher | None]) -> None:
+        self.matchers = list(matchers)
+        widths = {matcher.index.vocabulary.size for matcher in self.matchers if matcher is not None}
+        if len(widths) > 1:
+            raise MaskShapeError("the matchers of a batch must share one vocabulary", "one size", sorted(widths))
+
+    def fill_bitmask(self, bitmask: Any, rows: Sequence[int] | None = None) -> list[HealFSAError | None]:
+        """Fill one row a matcher.
+
+        Parameters
+        ----------
+        bitmask : np.int32[batch, ceil(V / 32)] or a CPU tensor like it
+            What is written.
+        rows : sequence of int, optional
+            Row of each matcher; by default its place in the batch.
+
+        Returns
+        -------
+        list of HealFSAError or None
+            What went wrong, by matcher. The row of a failed matcher allows only end-of-text tokens.
+
+        Raises
+        ------
+        MaskShapeError
+            The bitmask does not fit; nothing was written.
+        """
+        places = list(range(len(self.matchers))) if rows is None else [int(row) for row in rows]
+        if len(places) != len(self.matchers):
+            raise MaskShapeError("wrong number of rows", f"{len(self.matchers)} (one a matcher)", len(places))
+        array = self._check(bitmask, places)
+        return [self._fill(array, row, matcher) for row, matcher in zip(places, self.matchers, strict=True)]
+
+    def _check(self, bitmask: Any, places: list[int]) -> np.ndarray:
+        first = next((matcher for matcher in self.matchers if matcher is not None), None)
+        words = first.index.tables.words if first is not None else bitmask.shape[1]
+        array = bitmask
+        for row in {min(places), max(places)} if places else ():
+            array = check_bitmask(bitmask, row, words)
+        return array
+
+    def _fill(self, array: np.ndarray, row: int, matcher: Matcher | None) -> HealFSAError | None:
+        if matcher is None:
+            array[row] = -1
+            return None
+        try:
+            matcher.fill_bitmask(array, row)
+        except HealFSAError as error:
+            array[row] = 0
+            for token in matcher.index.vocabulary.eos_ids:
+                array[row].view(np.uint32)[token >> 5] |= np.uint32(1 << (token & 31))
+            return error
+        return None
+
+    def accept_tokens(self, token_ids: Iterable[int]) -> list[HealFSAError | None]:
+        """Advance each matcher by its own token; a matcher that refuses stays as it was. Returns the errors, by row."""
+        return [self._accept(matcher, token) for matcher, token in zip(self.matchers, token_ids, strict=True)]
+
+    def _accept(self, matcher: Matcher | None, token_id: int) -> HealFSAError | None:
+        try:
+            if matcher is not None:
+                matcher.accept_token(token_id)
+        except HealFSAError as error:
+            return error
+        return None

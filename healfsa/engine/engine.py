@@ -1,0 +1,164 @@
+"""The engine: everything that requests over one vocabulary share.
+
+In: grammars, prompts. Out: compiled indexes, healed prompts, matchers.
+Idea: compiled things are immutable and kept by the grammar's key; two threads that want the same grammar compile it once.
+Cost: a known grammar is one dict look-up. Not here: what changes per request (matcher).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+
+from healfsa.engine.batch import Batch
+from healfsa.engine.bitmask import allocate_bitmask
+from healfsa.engine.matcher import Matcher
+from healfsa.engine.messages import prefill_error
+from healfsa.errors import GrammarError, PromptError, VocabularyError
+from healfsa.grammar import Grammar
+from healfsa.healing import Boundary, heal
+from healfsa.index import AnyText, Index, Masks, RowPool, Tables
+from healfsa.limits import Limits
+from healfsa.vocab import Vocabulary
+
+CACHE_BYTES = 256 << 20
+
+
+class Engine:
+    """Compiles grammars for one vocabulary and makes matchers; safe to share between threads.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+        The model's tokens.
+    limits : Limits, optional
+        Bounds on each compile and walk.
+    cache_bytes : int
+        Bound on the bytes of remembered rows, and again on the bytes of the automata of remembered grammars.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, *, limits: Limits | None = None, cache_bytes: int = CACHE_BYTES
+    ) -> None:
+        if not isinstance(vocabulary, Vocabulary):
+            raise VocabularyError(
+                f"an engine needs a Vocabulary, not {type(vocabulary).__name__}",
+                hint="make one with healfsa.Vocabulary.from_tokenizer(tokenizer)",
+            )
+        self.vocabulary = vocabulary
+        self.limits = limits or Limits()
+        self.cache_bytes = cache_bytes
+        self._tables = Tables(vocabulary)
+        self._pool = RowPool(cache_bytes)
+        self._any_text = AnyText(vocabulary, self._tables, self._pool)
+        self._known: dict[str, Index] = {}
+        self._pending: dict[str, Future[Index]] = {}
+        self._lock = threading.Lock()
+
+    def compile(self, grammar: Grammar | Index) -> Index:
+        """Return the index of `grammar`, compiled now or earlier.
+
+        Raises
+        ------
+        GrammarError
+            It is no grammar, or accepts nothing (`EmptyLanguage`).
+        IncompatibleVocabulary
+            The vocabulary's tokens cannot write any text of it.
+        LimitExceeded
+            It needs more than the engine's limits.
+        """
+        if isinstance(grammar, Index):
+            return self._own(grammar)
+        if not isinstance(grammar, Grammar):
+            raise GrammarError(
+                f"a grammar is needed, not {type(grammar).__name__}", hint="make one with healfsa.regex, json_schema, ..."
+            )
+        with self._lock:
+            index = self._known.pop(grammar.key, None)
+            if index is not None:
+                self._known[grammar.key] = index  # now the most recently used
+                return index
+            pending = self._pending.get(grammar.key)
+            mine = pending is None
+            if pending is None:
+                pending = self._pending[grammar.key] = Future()
+        if mine:
+            self._build(grammar, pending)
+        return pending.result()
+
+    def _build(self, grammar: Grammar, pending: Future[Index]) -> None:
+        """Compile, and tell whoever waits for the same grammar."""
+        try:
+            index = Index(grammar.expression, self.vocabulary, self.limits, self._tables, self._pool)
+        except BaseException as error:
+            with self._lock:
+                del self._pending[grammar.key]
+            pending.set_exception(error)
+            return
+        with self._lock:
+            del self._pending[grammar.key]
+            self._known[grammar.key] = index
+            self._forget_some()
+        pending.set_result(index)
+
+    def _forget_some(self) -> None:
+        """Drop the least recently used grammars when their automata pass the bound (looked at now and then)."""
+        if len(self._known) % 16:
+            return
+        total = sum(index.automaton.nbytes for index in self._known.values())
+        while total > self.cache_bytes and len(self._known) > 1:
+            total -= self._known.pop(next(iter(self._known))).automaton.nbytes
+
+    def _own(self, index: Masks) -> Any:
+        if index.vocabulary.fingerprint != self.vocabulary.fingerprint:
+            raise VocabularyError("the index was compiled for another vocabulary", hint="compile it with this engine")
+        return index
+
+    def heal(
+        self, prompt: str | bytes | Sequence[int], policy: str | int = "auto", prefill: str | bytes | None = None, **options: Any
+    ) -> Boundary:
+        """Cut a prompt back to a safe token boundary; see `healfsa.healing.heal` for policies and options.
+
+        Parameters
+        ----------
+        prompt : str, bytes or token ids
+            The prompt.
+        policy : str or int
+            "auto", "exact", "one", a number of tokens, or "off".
+        prefill : str or bytes, optional
+            The tail of the prompt that already lies inside the grammar.
+        """
+        return heal(self.vocabulary, prompt, policy, prefill=prefill, **options)
+
+    def matcher(self, grammar: Index | AnyText | Grammar | None = None, prompt: Boundary | None = None) -> Matcher:
+        """Return a matcher at the start of `grammar` (None: any text), behind the owed bytes of `prompt`.
+
+        Raises
+        ------
+        PromptError
+            The prompt's prefill contradicts the grammar, or no tokens can write its owed bytes.
+        """
+        index: Masks = self._any_text if grammar is None else self._index(grammar)
+        if prompt is None:
+            return Matcher(index, index.start)
+        state = index.step(index.start, prompt.prefill)
+        if not index.is_live(state):
+            raise prefill_error(index, prompt.prefill, prompt.owed)
+        if prompt.owed and not index.covers(state, prompt.owed):
+            raise PromptError("no tokens can write the owed bytes and go on", prompt.owed, 0, hint="heal with policy 'off'")
+        return Matcher(index, state, prompt.owed, prompt)
+
+    def _index(self, grammar: Masks | Grammar) -> Masks:
+        return self._own(grammar) if isinstance(grammar, Masks) else self.compile(grammar)
+
+    def allocate_bitmask(self, batch: int = 1) -> np.ndarray:
+        """Return np.int32[batch, ceil(V / 32)], all tokens allowed."""
+        return allocate_bitmask(batch, self.vocabulary.size)
+
+    def batch(self, matchers: Sequence[Matcher | None]) -> Batch:
+        """Return the matchers as a `Batch`."""
+        return Batch(matchers)

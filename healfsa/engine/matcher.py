@@ -1,0 +1,228 @@
+"""One request: where it stands in its grammar, step by step.
+
+In: token ids. Out: rows of allowed tokens, verdicts, what is forced.
+Idea: the state is an int (and the owed bytes that are left), a function of the tokens accepted so far; the trail of
+    states makes taking tokens back a matter of forgetting. A fork shares the trail until one side writes to it.
+Cost: a token is one dict look-up or one walk over its bytes; a fork copies nothing.
+Not here: rows (index), caches and threads (engine). A matcher belongs to one thread at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from healfsa.engine.bitmask import check_bitmask
+from healfsa.engine.forced import forced_tokens
+from healfsa.engine.messages import rejection
+from healfsa.errors import RollbackTooFar, Terminated, TokenRejected, VocabularyError
+from healfsa.index import ENDED, REJECTED, Masks
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from healfsa.healing import Boundary
+
+Place = tuple[int, bytes]  # a state and the bytes owed in front of it
+
+
+class Matcher:
+    """Follows one sequence of tokens through a grammar; made by `Engine.matcher`.
+
+    Attributes
+    ----------
+    index : Index or AnyText
+        The compiled grammar.
+    prompt : Boundary or None
+        The healed prompt that it began with.
+    """
+
+    __slots__ = ("_length", "_owed", "_shared", "_state", "_trail", "index", "prompt")
+
+    def __init__(self, index: Masks, state: int, owed: bytes = b"", prompt: Boundary | None = None) -> None:
+        self.index = index
+        self.prompt = prompt
+        self._trail: list[Place] = [(state, owed)]
+        self._length = 1
+        self._shared = False
+        self._state, self._owed = state, owed
+
+    # What is allowed.
+
+    def fill_bitmask(self, bitmask: Any, row: int = 0) -> None:
+        """Write which tokens are allowed next: bit j of word i is token 32 i + j.
+
+        Parameters
+        ----------
+        bitmask : np.int32[batch, ceil(V / 32)] or a CPU tensor like it
+            Its row `row` is overwritten.
+        row : int
+            Which row.
+
+        Raises
+        ------
+        MaskShapeError
+            Wrong dtype or shape, or no such row.
+        LimitExceeded
+            The walk needs more than the engine's limits allow.
+        """
+        index = self.index
+        array = check_bitmask(bitmask, row, index.tables.words)
+        if self._owed:
+            index.fill_owed(array, row, self._state, self._owed)
+        else:
+            index.fill(array, row, self._state)
+
+    def allowed_row(self) -> np.ndarray:
+        """Return which tokens are allowed next as np.int32[ceil(V / 32)], read-only."""
+        return self.index.row_owed(self._state, self._owed) if self._owed else self.index.row(self._state)
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the text may end here."""
+        return not self._owed and self.index.is_accepting(self._state)
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether an end-of-text token was accepted; the mask then allows only these."""
+        return self._state == ENDED
+
+    @property
+    def state(self) -> int:
+        """The state of the index; behind the owed bytes, where bytes are owed."""
+        return self._state
+
+    @property
+    def owed(self) -> bytes:
+        """The prompt's bytes that are still to be written."""
+        return self._owed
+
+    @property
+    def n_accepted(self) -> int:
+        """How many tokens were accepted (and not rolled back)."""
+        return self._length - 1
+
+    # Tokens.
+
+    def accept_token(self, token_id: int) -> None:
+        """Advance by one token.
+
+        Raises
+        ------
+        TokenRejected
+            The grammar does not allow it; the matcher is as it was.
+        Terminated
+            The text has ended.
+        VocabularyError
+            There is no such id.
+        """
+        place = self._after((self._state, self._owed), token_id)
+        if place[0] == REJECTED:
+            raise rejection(self.index, self._state, self._owed, token_id)
+        self._push(place)
+
+    def accept_tokens(self, token_ids: Iterable[int]) -> None:
+        """Advance by several tokens, or by none: when one is rejected the matcher is as it was before the first."""
+        before = self._length
+        try:
+            for token_id in token_ids:
+                self.accept_token(token_id)
+        except BaseException:
+            self.rollback(self._length - before)
+            raise
+
+    def accept_bytes(self, data: bytes) -> None:
+        """Advance by bytes that were written without tokens of their own (counts as one step for `rollback`).
+
+        Raises
+        ------
+        TokenRejected
+            With ``token_id`` -1: the grammar, or the owed bytes, do not allow them.
+        Terminated
+            The text has ended.
+        """
+        if self._state == ENDED:
+            raise Terminated("the text has ended", hint="use reset() or rollback() to go on")
+        n = min(len(data), len(self._owed))
+        after = self.index.step(self._state, data[n:])
+        if data[:n] != self._owed[:n] or not self.index.is_live(after):
+            raise TokenRejected(f"the bytes {data!r} are not allowed here", -1, bytes(data))
+        self._push((after, self._owed[n:]))
+
+    def validate_tokens(self, token_ids: Iterable[int]) -> int:
+        """Return how many of the tokens would be accepted, one after the other, without advancing."""
+        place, count = (self._state, self._owed), 0
+        for token_id in token_ids:
+            if place[0] == ENDED:
+                break
+            place = self._after(place, token_id)
+            if place[0] == REJECTED:
+                break
+            count += 1
+        return count
+
+    def _after(self, place: Place, token_id: int) -> Place:
+        """Return the place behind a token, `REJECTED` as its state where it is not allowed."""
+        state, owed = place
+        if not 0 <= token_id < self.index.vocabulary.size:
+            raise VocabularyError(f"token id {token_id} is not in the vocabulary of {self.index.vocabulary.size} ids")
+        if state == ENDED:
+            raise Terminated("the text has ended", hint="use reset() or rollback() to go on")
+        if owed:
+            return self.index.advance_owed(state, owed, token_id)
+        return self.index.advance(state, token_id), b""
+
+    # The trail.
+
+    def _push(self, place: Place) -> None:
+        if self._shared:
+            self._trail, self._shared = self._trail[: self._length], False
+        elif len(self._trail) > self._length:
+            del self._trail[self._length :]
+        self._trail.append(place)
+        self._length += 1
+        self._state, self._owed = place
+
+    def rollback(self, n: int = 1) -> None:
+        """Take back the last `n` tokens; any number, in constant time.
+
+        Raises
+        ------
+        RollbackTooFar
+            Fewer were accepted; the matcher is as it was.
+        """
+        if not 0 <= n < self._length:
+            raise RollbackTooFar(n, self._length - 1)
+        self._length -= n
+        self._state, self._owed = self._trail[self._length - 1]
+
+    def reset(self) -> None:
+        """Go back to the place where the matcher began."""
+        self.rollback(self._length - 1)
+
+    def fork(self) -> Matcher:
+        """Return a matcher at the same place that goes its own way from here."""
+        twin = Matcher.__new__(Matcher)
+        twin.index, twin.prompt = self.index, self.prompt
+        twin._trail, twin._length = self._trail, self._length
+        twin._state, twin._owed = self._state, self._owed
+        twin._shared = self._shared = True
+        return twin
+
+    # What has no alternative.
+
+    def forced_bytes(self) -> bytes:
+        """Return the bytes that every continuation begins with (the owed ones first); empty where there is a choice."""
+        return self._owed + self.index.forced(self._state)
+
+    def forced_tokens(self) -> list[int]:
+        """Return tokens that can be appended without asking the model.
+
+        They spell a beginning of `forced_bytes` as the tokenizer would; a tail that may merge with what follows is
+        held back. They are not accepted yet.
+        """
+        return forced_tokens(self)
+
+    def __repr__(self) -> str:
+        end = "ended" if self.is_terminated else f"state {self._state}"
+        return f"<Matcher {self.n_accepted} tokens, {end}{f', owed {self._owed!r}' if self._owed else ''}>"

@@ -1,0 +1,154 @@
+"""One grammar over one vocabulary: rows of allowed tokens and the states behind tokens.
+
+In: an expression and a vocabulary. Out: `Index`: for a state the row of its tokens, for a token the next state.
+Idea: every answer is one walk of the trie (kernels), remembered by state; states are the automaton's own.
+Cost: a remembered row is one dict look-up and V/8 bytes written; a new one is a walk.
+Not here: what changes per request (engine); when a row may be forgotten (rows).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from healfsa.automaton import Automaton
+from healfsa.errors import EmptyLanguage, IncompatibleVocabulary
+from healfsa.index import kernels
+from healfsa.index.masks import ENDED, REJECTED, TEXT, Masks
+from healfsa.index.rows import Row, RowPool
+from healfsa.index.spelling import Spelling, is_exact_by_bytes, makeable, refuse
+from healfsa.index.tables import Tables
+from healfsa.limits import Limits
+
+if TYPE_CHECKING:
+    from healfsa.grammar.expression import Expression
+    from healfsa.vocab import Vocabulary
+
+MOVES_KEPT = 200_000  # transitions by token that one index remembers
+
+
+class Index(Masks):
+    """A compiled grammar: immutable in meaning, shared by all matchers and threads.
+
+    Parameters
+    ----------
+    expression : Expression
+        The grammar.
+    vocabulary : Vocabulary
+        The tokens.
+    limits : Limits, optional
+        Bounds on the automaton.
+    tables, pool : optional
+        What an engine's indexes share; made anew for an index that stands alone.
+
+    Raises
+    ------
+    EmptyLanguage
+        The grammar accepts nothing.
+    IncompatibleVocabulary
+        It accepts something, but no tokens can write it, or it names a special token that the vocabulary lacks.
+    LimitExceeded
+        The grammar needs more than `limits` allow.
+    """
+
+    def __init__(
+        self,
+        expression: Expression,
+        vocabulary: Vocabulary,
+        limits: Limits | None = None,
+        tables: Tables | None = None,
+        pool: RowPool | None = None,
+    ) -> None:
+        super().__init__(vocabulary, tables, pool)
+        limits = limits or Limits()
+        self.automaton = _automaton(expression, vocabulary, limits)
+        self.start = self.automaton.start
+        self._moves: dict[tuple[int, int], int] = {}
+        self._specials = _special_ids(self.automaton, vocabulary)
+        self._spelling = None if is_exact_by_bytes(vocabulary) else Spelling(self.automaton, vocabulary, limits)
+        if not self.is_live(self.start):
+            raise refuse(Automaton.from_expression(expression, limits), vocabulary)
+
+    def _row(self, state: int) -> Row:
+        tokens = [self.tokens_below(state, 0)]
+        for token, symbol in self._specials.items():
+            if self.is_live(self.automaton.step_special(state, symbol)):
+                tokens.append(np.array([token], dtype=np.int32))
+        if self.automaton.is_accepting(state):
+            tokens.append(self._end)
+        return self._pack(tokens[0] if len(tokens) == 1 else np.concatenate(tokens))
+
+    def tokens_below(self, state: int, node: int) -> np.ndarray:
+        stack, found = self.tables.scratch()
+        count = self.automaton.run(kernels.walk, self.tables.trie, stack, found, state, node)
+        return found[:count] if self._spelling is None else self._only_live(state, node, found[:count].copy())
+
+    def _only_live(self, state: int, node: int, tokens: np.ndarray) -> np.ndarray:
+        """Return those of `tokens` behind which a token sequence can finish the text."""
+        states = np.zeros(len(tokens), dtype=np.int32)
+        tables, passed = self.tables, int(self.vocabulary.trie.depth[node])
+        self.automaton.run(kernels.advance_many, tables.data, tables.offsets, state, passed, tokens, states)
+        live = {after: self.is_live(after) for after in set(states.tolist())}
+        return tokens[[live[after] for after in states.tolist()]]
+
+    def advance(self, state: int, token_id: int) -> int:
+        known = self._moves.get((state, token_id))
+        return self._new_move(state, token_id) if known is None else known
+
+    def _new_move(self, state: int, token_id: int) -> int:
+        tables = self.tables
+        if tables.kinds[token_id] == TEXT:
+            after = self.automaton.run(kernels.advance, tables.data, tables.offsets, state, token_id)
+        else:
+            symbol = self._specials.get(token_id)
+            after = REJECTED if symbol is None else self.automaton.step_special(state, symbol)
+        if not self.is_live(after):
+            ends = token_id in self.vocabulary.eos_ids and self.automaton.is_accepting(state)
+            after = ENDED if ends else REJECTED
+        if len(self._moves) >= MOVES_KEPT:
+            self._moves.clear()
+        self._moves[state, token_id] = after
+        return after
+
+    def step(self, state: int, data: bytes) -> int:
+        return self.automaton.step(state, data)
+
+    def is_accepting(self, state: int) -> bool:
+        return state == ENDED or self.automaton.is_accepting(state)
+
+    def is_live(self, state: int) -> bool:
+        return state > 0 and (self._spelling is None or self._spelling.is_live(state))
+
+    def has_next(self, state: int) -> bool:
+        symbols = (self.automaton.step_special(state, symbol) for symbol in self._specials.values())
+        return self.automaton.next_bytes(state) != 0 or any(symbols)
+
+    def forced(self, state: int) -> bytes:
+        return b"" if state == ENDED else self.automaton.forced(state)
+
+
+def _automaton(expression: Expression, vocabulary: Vocabulary, limits: Limits) -> Automaton:
+    """Return the automaton over the bytes that the vocabulary can make."""
+    spellable = makeable(vocabulary)
+    try:
+        return Automaton.from_expression(expression, limits, spellable)
+    except EmptyLanguage:
+        if spellable is None:
+            raise
+    whole = Automaton.from_expression(expression, limits)  # raises EmptyLanguage where that is the reason
+    raise refuse(whole, vocabulary)
+
+
+def _special_ids(automaton: Automaton, vocabulary: Vocabulary) -> dict[int, int]:
+    """Return the symbol of each special token that the grammar names, by token id."""
+    found: dict[int, int] = {}
+    for symbol, name in enumerate(automaton.specials):
+        if name not in vocabulary.specials:
+            raise IncompatibleVocabulary(
+                f"the grammar needs the special token {name!r}, which this vocabulary does not have",
+                name.encode(),
+                hint=f"it has {', '.join(sorted(vocabulary.specials)[:8]) or 'none'}",
+            )
+        found[vocabulary.specials[name]] = symbol
+    return found

@@ -1,0 +1,141 @@
+"""What every index can do: give rows, remember them, and take owed bytes into account.
+
+In: `_tokens(state)`, `tokens_below`, `advance` of the class below. Out: rows, filled bitmasks, states behind owed tokens.
+Idea: a row is remembered by its state; while bytes are owed, by state and bytes.
+Cost: see rows. Not here: where tokens and states come from (see index, anytext).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from healfsa.index import kernels
+from healfsa.index.owed import covered, owed_tokens
+from healfsa.index.rows import DENSE_ABOVE, NO_WORDS, Row, RowPool
+from healfsa.index.tables import Tables
+
+if TYPE_CHECKING:
+    from healfsa.vocab import Vocabulary
+
+ENDED = -1  # the state behind an end-of-text token
+REJECTED = 0  # no state: the token is not allowed
+HOLE, TEXT, SPECIAL = 0, 1, 2
+
+
+class Masks:
+    """Base of `Index` and `AnyText`: rows by state over one vocabulary.
+
+    Attributes
+    ----------
+    vocabulary : Vocabulary
+        Whose tokens the rows speak about.
+    tables : Tables
+        Its arrays, shared by all indexes of an engine.
+    start : int
+        The state before the first byte.
+    """
+
+    start: int = 1
+
+    def __init__(self, vocabulary: Vocabulary, tables: Tables | None = None, pool: RowPool | None = None) -> None:
+        self.vocabulary = vocabulary
+        self.tables = tables or Tables(vocabulary)
+        self.pool = pool or RowPool(1 << 28)
+        self._rows: dict = {}
+        self._end = np.array(vocabulary.eos_ids, dtype=np.int32)
+
+    # What the classes below answer.
+
+    def _row(self, state: int) -> Row:
+        raise NotImplementedError
+
+    def tokens_below(self, state: int, node: int) -> np.ndarray:
+        """Return the text tokens that run through trie node `node`, of which `state` can read the rest."""
+        raise NotImplementedError
+
+    def advance(self, state: int, token_id: int) -> int:
+        """Return the state behind `token_id` (`ENDED` behind an end-of-text token), or `REJECTED`."""
+        raise NotImplementedError
+
+    def step(self, state: int, data: bytes) -> int:
+        """Return the state behind the bytes `data`, or `REJECTED`."""
+        raise NotImplementedError
+
+    def is_accepting(self, state: int) -> bool:
+        """Say whether the text may end in `state`."""
+        raise NotImplementedError
+
+    def is_live(self, state: int) -> bool:
+        """Say whether a token sequence can finish the text from `state`."""
+        raise NotImplementedError
+
+    def has_next(self, state: int) -> bool:
+        """Say whether anything but the end may follow `state`."""
+        raise NotImplementedError
+
+    def forced(self, state: int) -> bytes:
+        """Return the bytes that every continuation of `state` begins with."""
+        raise NotImplementedError
+
+    # What follows from them.
+
+    def fill(self, bitmask: np.ndarray, row: int, state: int) -> None:
+        """Write the row of `state` to row `row` of an int32[batch, words] array (unchecked)."""
+        kept = self._rows.get(state) or self._remember(state, state, b"")
+        kernels.fill(bitmask, row, kept.base, kept.tokens)
+
+    def fill_owed(self, bitmask: np.ndarray, row: int, state: int, owed: bytes) -> None:
+        """Write the row of `state` behind `owed` bytes (unchecked)."""
+        kept = self._rows.get((state, owed)) or self._remember((state, owed), state, owed)
+        kernels.fill(bitmask, row, kept.base, kept.tokens)
+
+    def row(self, state: int) -> np.ndarray:
+        """Return the tokens allowed in `state` as np.int32[words], read-only."""
+        return self._words(state, b"")
+
+    def row_owed(self, state: int, owed: bytes) -> np.ndarray:
+        """Return the tokens allowed while `owed` is to be written in front of `state`, as np.int32[words], read-only."""
+        return self._words(state, owed)
+
+    def _words(self, state: int, owed: bytes) -> np.ndarray:
+        words = np.zeros((1, self.tables.words), dtype=np.int32)
+        if owed:
+            self.fill_owed(words, 0, state, owed)
+        else:
+            self.fill(words, 0, state)
+        words.flags.writeable = False
+        return words[0]
+
+    def _remember(self, key: int | tuple[int, bytes], state: int, owed: bytes) -> Row:
+        if owed:
+            row = self._pack(owed_tokens(self, state, owed))
+        else:
+            row = self._pack(self._end) if state == ENDED else self._row(state)
+        return self.pool.keep(self, self._rows, key, row)
+
+    def _pack(self, tokens: np.ndarray) -> Row:
+        """Return the row of exactly these tokens (the array is copied when it is scratch memory)."""
+        if len(tokens) <= DENSE_ABOVE:
+            return Row(NO_WORDS, tokens.copy(), shared=False)
+        words = np.zeros(self.tables.words, dtype=np.int32)
+        kernels.set_bits(words, tokens, len(tokens))
+        return Row(words, tokens[:0].copy(), shared=False)
+
+    def covers(self, state: int, owed: bytes) -> bool:
+        """Say whether tokens can write `owed` and go on from `state`."""
+        return self.vocabulary.spellable.issuperset(owed) or bool(len(owed_tokens(self, state, owed)))
+
+    def advance_owed(self, state: int, owed: bytes, token_id: int) -> tuple[int, bytes]:
+        """Return state and owed bytes behind `token_id` while `owed` is still to be written; `REJECTED` as the state."""
+        if self.tables.kinds[token_id] != TEXT:
+            return REJECTED, owed
+        data = self.vocabulary.bytes_of(token_id) or b""
+        if len(data) < len(owed):
+            fits = owed.startswith(data) and covered(self, state, owed)[len(data)]
+            return (state if fits else REJECTED), owed[len(data) :]
+        if not data.startswith(owed):
+            return REJECTED, owed
+        after = self.step(state, data[len(owed) :])
+        return (after if self.is_live(after) else REJECTED), b""

@@ -1,0 +1,95 @@
+"""Rows and the pool that keeps them: which tokens are allowed, stored as small as they are.
+
+In: token ids that a walk found, over a base of words that many rows share. Out: `Row`, equal rows being one object.
+Idea: most rows allow a handful of tokens, and wide rows differ from a shared base by a handful; so a row is a base and a
+    list. The pool counts bytes and lets go of whole indexes, least recently used first; a row that was let go is
+    walked again when it is needed, so no matcher ever holds one.
+Cost: a few hundred nanoseconds to look up, V/8 bytes written to fill.
+Not here: how the tokens are found (see index).
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Hashable
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+DENSE_ABOVE = 2048  # tokens: more than these are kept as words
+NO_WORDS = np.zeros(0, dtype=np.int32)
+NO_WORDS.flags.writeable = False
+OVERHEAD = 320  # bytes of the Python objects around one row
+
+
+class Row:
+    """One mask: the words of `base` (none: all zero) and the bits of `tokens`. Immutable."""
+
+    __slots__ = ("base", "content", "nbytes", "tokens", "users")
+
+    def __init__(self, base: np.ndarray, tokens: np.ndarray, shared: bool) -> None:
+        self.base = base
+        self.tokens = tokens
+        self.nbytes = OVERHEAD + tokens.nbytes + (0 if shared else base.nbytes)
+        self.content = (id(base) if shared else blake2b(base, digest_size=16).digest(), tokens.tobytes())
+        self.users = 0
+
+
+class RowPool:
+    """All rows of one engine, each once, within a bound on their bytes.
+
+    Parameters
+    ----------
+    max_bytes : int
+        Bound on the bytes of all rows; when it is passed, indexes lose their rows, least recently used first.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.nbytes = 0
+        self._kept: dict[Hashable, Row] = {}
+        self._owners: dict[int, tuple[weakref.ref, dict[Hashable, Row]]] = {}
+        self._lock = threading.RLock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def keep(self, owner: Any, rows: dict[Hashable, Row], key: Hashable, row: Row) -> Row:
+        """Put `row`, or the equal one that is kept already, into the dict `rows` of the index `owner`; return it."""
+        with self._lock:
+            if key in rows:
+                return rows[key]
+            kept = self._kept.setdefault(row.content, row)
+            self.nbytes += row.nbytes if kept is row else 0
+            kept.users += 1
+            rows[key] = kept
+            self._touch(owner, rows)
+            if self.nbytes > self.max_bytes:
+                self._make_room(id(owner))
+        return kept
+
+    def _touch(self, owner: Any, rows: dict[Hashable, Row]) -> None:
+        """Mark `owner` as the most recently used."""
+        name = id(owner)
+        entry = self._owners.pop(name, None)
+        self._owners[name] = entry or (weakref.ref(owner, lambda _: self.release(name)), rows)
+
+    def _make_room(self, current: int) -> None:
+        for name in [name for name in self._owners if name != current] + [current]:
+            if self.nbytes <= self.max_bytes // 2:
+                return
+            self.release(name)
+
+    def release(self, name: int) -> None:
+        """Let go of all rows of one index."""
+        with self._lock:
+            _, rows = self._owners.pop(name, (None, {}))
+            gone = list(rows.values())
+            rows.clear()
+            for row in gone:
+                row.users -= 1
+                if row.users == 0 and self._kept.get(row.content) is row:
+                    del self._kept[row.content]
+                    self.nbytes -= row.nbytes
