@@ -19,7 +19,7 @@ from healfsa.grammar import expression as ex
 from healfsa.grammar.grammar import Grammar, make_grammar, text_bytes
 from healfsa.grammar.regex import regex as regex  # the block of this name is the maker itself
 from healfsa.grammar.tags import freetext
-from healfsa.grammar.utf8 import CHARACTER
+from healfsa.grammar.utf8 import CHARACTER, TEXT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,8 +153,8 @@ def dispatch(rules: Sequence[tuple[Part, Part]], *, loop: bool = True, excludes:
     """
     known = [(as_grammar(pattern), as_grammar(content)) for pattern, content in rules]
     excluded = tuple(sorted({text_bytes(s) for s in excludes}))
-    watch = Watch.over([pattern for pattern, _ in known], excluded)
-    fired = ex.choice(*(ex.concat(watch.up_to(p), content.expression) for p, content in known))
+    watch = Watch.over([pattern.expression for pattern, _ in known], excluded)
+    fired = ex.choice(*(ex.concat(watch.up_to(p.expression), content.expression) for p, content in known))
     found = ex.concat(ex.repeat(fired), watch.text) if loop else ex.choice(watch.text, fired)
     return built("dispatch", found, [g for rule in known for g in rule], loop, excluded)
 
@@ -195,7 +195,9 @@ def triggered(
 def _by_trigger(tags: Sequence[Tag], triggers: Sequence[Grammar]) -> list[tuple[Grammar, list[Grammar]]]:
     groups: dict[str, tuple[Grammar, list[Grammar]]] = {t.key: (t, []) for t in triggers}
     for one in tags:
-        fits = [(t, rest) for t, _ in groups.values() if (rest := behind(one.begin.expression, t.expression)) is not None]
+        fits = [
+            (t, rest) for t, _ in groups.values() if (rest := behind(one.begin.expression, t.expression)) is not None
+        ]
         if not fits:
             raise GrammarError(f"no trigger begins the tag that begins with {one.begin.source!r}")
         trigger, rest = fits[0]
@@ -206,13 +208,19 @@ def _by_trigger(tags: Sequence[Tag], triggers: Sequence[Grammar]) -> list[tuple[
 
 def behind(begin: ex.Expression, trigger: ex.Expression) -> ex.Expression | None:
     """Return what of `begin` follows `trigger`; None where it does not begin with it. Both are constant."""
-    left = list(begin.parts) if isinstance(begin, ex.Concat) else [begin]
-    head = left.pop(0)
-    if isinstance(trigger, ex.Special):
-        return ex.concat(*left) if isinstance(head, ex.Special) and head.name == trigger.name else None
-    if isinstance(trigger, ex.Literal) and isinstance(head, ex.Literal) and head.data.startswith(trigger.data):
-        return ex.concat(ex.literal(head.data[len(trigger.data) :]), *left)
-    return None
+    left, wanted = list(_parts(begin)), list(_parts(trigger))
+    while wanted:
+        want, head = wanted.pop(0), left.pop(0) if left else ex.EMPTY
+        if isinstance(want, ex.Literal) and isinstance(head, ex.Literal) and head.data.startswith(want.data):
+            if len(head.data) > len(want.data):
+                left.insert(0, ex.literal(head.data[len(want.data) :]))
+        elif not (isinstance(want, ex.Special) and isinstance(head, ex.Special) and want.name == head.name):
+            return None
+    return ex.concat(*left)
+
+
+def _parts(expression: ex.Expression) -> tuple[ex.Expression, ...]:
+    return expression.parts if isinstance(expression, ex.Concat) else (expression,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -224,17 +232,20 @@ class Watch:
     text: ex.Expression
 
     @classmethod
-    def over(cls, patterns: Sequence[Grammar], excluded: Sequence[bytes]) -> Watch:
-        """Return the watch for patterns, each a constant text or a special token."""
+    def over(cls, patterns: Sequence[ex.Expression], excluded: Sequence[bytes]) -> Watch:
+        """Return the watch for patterns: constant text, a special token, or text and then special tokens."""
+        triggers = tuple(sorted({p.data for p in patterns if isinstance(p, ex.Literal)}))
         for pattern in patterns:
-            if not isinstance(pattern.expression, (ex.Literal, ex.Special)):
-                raise GrammarError(f"a trigger is a text or one special token, not {pattern.source!r}")
-        triggers = tuple(sorted({p.expression.data for p in patterns if isinstance(p.expression, ex.Literal)}))
+            if not isinstance(pattern, ex.Literal) and not any(isinstance(p, ex.Special) for p in _parts(pattern)):
+                raise GrammarError("a trigger must be constant text or have a special token in it")
         freetext.check(triggers, excluded)
         return cls(triggers, tuple(excluded), freetext.without((*triggers, *excluded)))
 
-    def up_to(self, pattern: Grammar) -> ex.Expression:
+    def up_to(self, pattern: ex.Expression) -> ex.Expression:
         """Return free text that ends with `pattern`, the first that ends in it."""
-        if isinstance(pattern.expression, ex.Literal):
-            return freetext.up_to(pattern.expression.data, self.triggers, self.excluded)
-        return ex.concat(self.text, pattern.expression)
+        if isinstance(pattern, ex.Literal):
+            return freetext.up_to(pattern.data, self.triggers, self.excluded)
+        head = _parts(pattern)[0]
+        if isinstance(head, ex.Special):
+            return ex.concat(self.text, pattern)
+        return ex.concat(ex.both(ex.concat(TEXT, head), self.text), *_parts(pattern)[1:])

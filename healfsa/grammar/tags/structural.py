@@ -99,11 +99,15 @@ class _Reader:
         if not isinstance(value, Mapping):
             raise SchemaError("a format is an object", pointer, "type")
         kind = value.get("type")
-        method: Callable[[Mapping[str, Any], str], Grammar] | None = _KINDS.get(kind, None) if isinstance(kind, str) else None
+        method: Callable[[Mapping[str, Any], str], Grammar] | None = _KINDS.get(kind) if isinstance(kind, str) else None
         if method is None:
-            raise SchemaError(f"unknown format type {kind!r}", pointer, "type", hint=f"known: {', '.join(sorted(_KINDS))}")
+            raise SchemaError(
+                f"unknown format type {kind!r}", pointer, "type", hint=f"known: {', '.join(sorted(_KINDS))}"
+            )
         if value.get("max_tokens") is not None:
-            raise UnsupportedFeature("max_tokens", pointer=pointer, instead="bound it with max_chars, or stop in the caller")
+            raise UnsupportedFeature(
+                "max_tokens", pointer=pointer, instead="bound it with max_chars, or stop in the caller"
+            )
         return method(self, value, pointer)
 
     def field(self, value: Mapping[str, Any], name: str, kind: type | tuple[type, ...], pointer: str) -> Any:
@@ -210,7 +214,9 @@ def _one_token(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Gramm
 
 def _any_tokens(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
     if not reader.names.known:
-        raise UnsupportedFeature("any_tokens", pointer=pointer, instead="pass the vocabulary", detail="no vocabulary given")
+        raise UnsupportedFeature(
+            "any_tokens", pointer=pointer, instead="pass the vocabulary", detail="no vocabulary given"
+        )
     excluded = [reader.token(token, pointer) for token in value.get("exclude_tokens") or ()]
     banned = {g.expression.name for g in excluded if isinstance(g.expression, ex.Special)}
     texts = [g.source for g in excluded if not isinstance(g.expression, ex.Special)]
@@ -234,9 +240,7 @@ def _tag(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
 
 def _triggered(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
     triggers = [reader.text(t) for t in reader.field(value, "triggers", list, pointer)]
-    return f.triggered(
-        reader.tags(value, pointer), triggers, **_flags(value), excludes=value.get("excludes") or ()
-    )
+    return f.triggered(reader.tags(value, pointer), triggers, **_flags(value), excludes=value.get("excludes") or ())
 
 
 def _token_triggered(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:

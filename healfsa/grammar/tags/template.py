@@ -81,7 +81,9 @@ def parse(template: str, slots: Iterable[str] = (), specials: Iterable[str] = ()
         elif part in known:
             pieces.append(Slot(part))
         else:
-            raise GrammarError(f"unknown slot ${{{part}}} in {template!r}", hint=f"known: {sorted(known | set(_BLANKS))}")
+            raise GrammarError(
+                f"unknown slot ${{{part}}} in {template!r}", hint=f"known: {sorted(known | set(_BLANKS))}"
+            )
     return tuple(pieces)
 
 

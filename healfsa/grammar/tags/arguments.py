@@ -1,0 +1,129 @@
+"""Arguments of tool calls: a JSON Schema spelled in the dialect of a model.
+
+In: a schema of an object, the name of an argument style, which of its markers are special tokens. Out: a `Grammar`.
+Idea: the schema compiler says what is meant and an emitter spells it; an argument style is another emitter behind the same
+    compiler, so every keyword means the same in all of them. The styles are data files (grammars/arguments).
+Cost: as for JSON.
+Not here: the schema compiler (see healfsa.grammar.json_schema), what stands around the arguments (see healfsa.library).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from healfsa.errors import GrammarError
+from healfsa.grammar.grammar import Grammar, make_grammar
+from healfsa.grammar.json_schema.compiler import Compiler
+from healfsa.grammar.json_schema.maker import json_schema
+from healfsa.grammar.json_schema.sources import read
+from healfsa.grammar.json_schema.style import Style
+from healfsa.grammar.tags import data
+from healfsa.grammar.tags.emit_members import MembersEmitter
+from healfsa.grammar.tags.emit_python import PythonEmitter
+from healfsa.grammar.tags.emit_quoted import QuotedEmitter
+from healfsa.grammar.tags.template import Pieces, parse
+
+FORMS = ("json", "members", "python", "quoted")
+SLOTS = ("key", "raw", "json", "type")
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentStyle:
+    """How the arguments of a call are spelled.
+
+    Attributes
+    ----------
+    name : str
+        Name of the data file.
+    form : str
+        "json" (an object), "members" (a template an argument), "python" (keyword arguments) or "quoted" (braces, bare keys).
+    members : tuple of str
+        For "members": templates, the one with `${raw}` for strings, the one with `${json}` for everything else.
+    separator : str
+        For "members": between two arguments.
+    quote : str
+        For "quoted": what stands around strings.
+    markers : tuple of str
+        Spellings that may be special tokens.
+    """
+
+    name: str
+    form: str
+    members: tuple[str, ...] = ()
+    separator: str = ""
+    quote: str = ""
+    markers: tuple[str, ...] = ()
+
+    def templates(self, specials: Iterable[str] = ()) -> tuple[Pieces, ...]:
+        """Return the pieces of the members."""
+        return tuple(parse(member, SLOTS, specials) for member in self.members)
+
+
+def argument_style(name: str | ArgumentStyle) -> ArgumentStyle:
+    """Return the argument style of this name; `-` and `_` are the same."""
+    return name if isinstance(name, ArgumentStyle) else _load(name.replace("-", "_"))
+
+
+@cache
+def _load(name: str) -> ArgumentStyle:
+    known = [n.removeprefix("arguments/") for n in data.names("arguments")]
+    if name not in known:
+        raise GrammarError(f"unknown argument style {name!r}", hint=f"one of {', '.join(known)}")
+    return from_table(name, data.table(f"arguments/{name}"))
+
+
+def from_table(name: str, table: dict[str, Any]) -> ArgumentStyle:
+    """Return the argument style of one data file's table."""
+    form = table.get("form")
+    if form not in FORMS:
+        raise GrammarError(f"argument style {name}: form is {form!r}", hint=f"one of {', '.join(FORMS)}")
+    members, markers = tuple(table.get("members", ())), tuple(table.get("markers", ()))
+    style = ArgumentStyle(name, form, members, table.get("separator", ""), table.get("quote", ""), markers)
+    style.templates()
+    return style
+
+
+def arguments(schema: Any, style: Any = "json", *, specials: Iterable[str] = (), closed: bool = False) -> Grammar:
+    """Return the arguments that a schema accepts.
+
+    Parameters
+    ----------
+    schema : dict, bool, str or type
+        What `healfsa.json_schema` takes; for styles other than JSON only its objects are meant.
+    style : str, ArgumentStyle or healfsa.Style
+        "json", a style of JSON text, or an argument style.
+    specials : iterable of str
+        Which markers of the style are special tokens.
+    closed : bool
+        Objects that list properties have no others unless the schema says so.
+    """
+    additional = "closed" if closed else "standard"
+    if isinstance(style, Style) or style in ("json", None):
+        return json_schema(schema, style if isinstance(style, Style) else Style(additional=additional))
+    wanted, marks = argument_style(style), frozenset(specials)
+    if wanted.form == "json":
+        return json_schema(schema, Style(additional=additional))
+    value, text = read(schema)
+    compiler = ArgumentCompiler(value, wanted, marks, additional)
+    expression = compiler.expression()
+    options = (wanted, sorted(marks), additional)
+    return make_grammar(expression, "tags", text, *options, report_entries=tuple(compiler.report))
+
+
+class ArgumentCompiler(Compiler):
+    """The schema compiler with the emitter of an argument style."""
+
+    def __init__(self, schema: Any, style: ArgumentStyle, specials: frozenset[str], additional: str) -> None:
+        compact = "compact" if style.form == "quoted" else "spaced"
+        super().__init__(schema, Style(white_space=compact, additional=additional), None, None, False)
+        parts = (self.shape, self.domain, self.key_body)
+        if style.form == "members":
+            self.emitter = MembersEmitter(self.writer, self.strings, *parts, style.templates(specials), style.separator)
+        elif style.form == "python":
+            self.emitter = PythonEmitter(self.writer, self.strings, *parts)
+        else:
+            self.emitter = QuotedEmitter(self.writer.style, *parts, style.quote, style.quote in specials)
+            self.writer, self.strings = self.emitter.writer, self.emitter.strings

@@ -1,0 +1,102 @@
+"""Arguments as Python keyword arguments: `city="Rome", days=3, options={"urgent": True}`.
+
+In: the shape of an object. Out: expressions.
+Idea: JSON's text with other constants (`True`, `False`, `None`) and strings in either quotes; every escape of the minimal
+    JSON spelling means the same in Python.
+Cost: as for JSON; two spellings a string.
+Source: The Python Language Reference, sections 2.4 and 6.3.4.
+Not here: what a schema means.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable
+from dataclasses import replace
+
+from healfsa.errors import UnsupportedFeature
+from healfsa.grammar import expression as ex
+from healfsa.grammar.json_schema.emit import Emitter
+from healfsa.grammar.json_schema.nodes import Node
+from healfsa.grammar.json_schema.objects import Objects
+from healfsa.grammar.json_schema.shapes import Shape
+from healfsa.grammar.json_schema.strings_text import StringText
+from healfsa.grammar.json_schema.text import Ranges, Writer, spell, subtract
+
+_CONSTANTS = {"null": b"None", "true": b"True", "false": b"False"}
+_QUOTES: Ranges = ((0x22, 0x22), (0x27, 0x27))
+
+
+class SingleQuoted(Writer):
+    """Spells strings between single quotes."""
+
+    def _spell(self, wanted: Ranges) -> ex.Expression:
+        found = [super()._spell(subtract(wanted, _QUOTES))] if subtract(wanted, _QUOTES) else []
+        if any(low <= 0x22 <= high for low, high in wanted):
+            found.append(ex.literal(b'"'))
+        if any(low <= 0x27 <= high for low, high in wanted):
+            found.append(ex.literal(b"\\'"))
+        return ex.choice(*found)
+
+    def _plain(self, text: str) -> bytes | None:
+        return b"\\'".join(spell(part).replace(b'\\"', b'"') for part in text.split("'"))
+
+    def string(self, body: ex.Expression) -> ex.Expression:
+        """Return `body` between single quotes."""
+        return ex.concat(ex.literal(b"'"), body, ex.literal(b"'"))
+
+
+class PythonEmitter(Emitter):
+    """Writes the outermost object as keyword arguments, everything inside it as Python literals."""
+
+    def __init__(self, writer: Writer, strings: StringText, shape: Callable[[Node], Shape], domain, names) -> None:
+        super().__init__(writer, strings, shape, domain, names)
+        self.single = SingleQuoted(writer.style)
+        self.single_strings = StringText(self.single)
+
+    def document(self, node: Node) -> ex.Expression:
+        """Return the keyword arguments that `node` accepts."""
+        return ex.choice(*(self.block(facts, self.ordered) for facts in self.shape(node).objects))
+
+    def block(self, facts: Objects, ordered: bool) -> ex.Expression:
+        """Return the keyword arguments of one description; names that it does not list are not written."""
+        parts = [self._keywords(facts, ordered)]
+        for aside in facts.asides:
+            other = ex.choice(*(self.block(f, False) for f in aside.facts))
+            parts.append(other if aside.positive else ex.complement(other))
+        return ex.both(*parts)
+
+    def _keywords(self, facts: Objects, ordered: bool) -> ex.Expression:
+        known = dict(facts.listed)
+        order = list(dict.fromkeys([*(n for n in facts.order if n in known), *known]))
+        listed = [(n, self.value(known[n], 1, ordered)) for n in order]
+        written = [(n, v) for n, v in listed if v is not ex.NOTHING]
+        if facts.required - {n for n, _ in written}:
+            return ex.NOTHING
+        empty = ex.EMPTY if facts.least == 0 else ex.NOTHING
+        if not written or facts.most == 0:
+            return empty
+        members = tuple(ex.concat(_name(n), ex.literal(b"="), v) for n, v in written)
+        required = frozenset(i for i, (n, _) in enumerate(written) if n in facts.required)
+        comma, least = self.writer.comma(1), max(1, facts.least)
+        return ex.choice(empty, ex.Members(members, required, comma, None, least, facts.most, ordered))
+
+    def scalars(self, shape: Shape) -> ex.Expression:
+        """Return the texts of None, booleans, numbers and strings."""
+        fixed = [_CONSTANTS["null"]] if shape.null else []
+        fixed += [_CONSTANTS["true" if b else "false"] for b in shape.booleans]
+        bare = super().scalars(replace(shape, null=False, booleans=frozenset(), strings=()))
+        double = ex.choice(*(self.strings.body(f) for f in shape.strings))
+        single = ex.choice(*(self.single_strings.body(f) for f in shape.strings))
+        strings = (self.writer.string(double), self.single.string(single))
+        return ex.choice(ex.literals(fixed) if fixed else ex.NOTHING, bare, *strings)
+
+    def _member(self, name: str, value: ex.Expression) -> ex.Expression:
+        spellings = [w.string(w.body(name)) for w in (self.writer, self.single)]
+        return ex.concat(ex.choice(*spellings), self.writer.colon, value)
+
+
+def _name(name: str) -> ex.Expression:
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise UnsupportedFeature(f"the argument name {name!r} as a Python keyword argument", instead="an identifier")
+    return ex.literal(name.encode())
