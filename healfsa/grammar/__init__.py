@@ -5,5 +5,6 @@ from __future__ import annotations
 from healfsa.grammar.grammar import Grammar
 from healfsa.grammar.regex import regex
 from healfsa.grammar.text import choice, text
+from healfsa.grammar.textgrammar import gbnf, lark
 
-__all__ = ["Grammar", "choice", "regex", "text"]
+__all__ = ["Grammar", "choice", "gbnf", "lark", "regex", "text"]
