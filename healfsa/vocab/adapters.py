@@ -174,6 +174,14 @@ class Adapter(ABC):
         """Return the spans (code points of `text`, which is normalised) that tokens never cross."""
         return [(0, len(text))] if text else []
 
+    def symbols(self, text: str) -> list[int] | None:
+        """Return the ids of the smallest parts of `text` (normalised), before any merge; None for no BPE.
+
+        Merging them within the spans of `pre_tokenize`, by the rules of `merges`, gives the tokenizer's own ids, unless
+        `ignore_merges` takes a span whole or an added token stands in the text.
+        """
+        return None
+
     def merges(self) -> Merges | None:
         """Return the merge rules, or None for a tokenizer that is no BPE."""
         return None

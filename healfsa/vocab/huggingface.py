@@ -124,7 +124,7 @@ class HuggingFaceAdapter(Adapter):
     def _refuse(self, model: str) -> None:
         marks = [getattr(self.model, name, None) for name in ("end_of_word_suffix", "continuing_subword_prefix")]
         if model not in ("BPE", "Unigram") or any(marks):
-            what = f"BPE that marks words with {marks[0] or marks[1]!r}" if any(marks) else f"{model} model"
+            what = f"BPE that marks words with {marks[0] or marks[1]!r}" if model == "BPE" else f"{model} model"
             raise VocabularyError(
                 f"{self.name}: a {what} does not spell text byte for byte (white space is lost)",
                 hint="use a byte-level BPE, SentencePiece or unigram tokenizer",
@@ -222,8 +222,13 @@ class HuggingFaceAdapter(Adapter):
         return [i for i in named if self._as_text.encode(strings[i], add_special_tokens=False).ids != [i]]
 
     @cached_property
-    def _special_ids(self) -> frozenset[int]:
-        return frozenset(token.id for token in self.added_tokens if token.special)
+    def _controls(self) -> dict[int, str]:
+        """The names that are never text although the model might take them for their tokens: specials, byte pieces."""
+        names = {token.id: token.content for token in self.added_tokens if token.special}
+        if self._unigram and self.byte_fallback:
+            bytes_named = [f"<0x{byte:02X}>" for byte in range(256)]
+            names |= {i: name for name in bytes_named if (i := self.model.token_to_id(name)) is not None}
+        return names
 
     def encode(self, text: str, *, add_special_tokens: bool = False, parse_special: bool = False) -> list[int]:
         """Return the tokenizer's own ids of `text`."""
@@ -239,15 +244,15 @@ class HuggingFaceAdapter(Adapter):
         return self._plain(self._continuing, text)
 
     def _plain(self, tokenizer: Any, text: str) -> list[int]:
-        """Encode text; where the model takes a special spelling for its token all the same, cut the spelling in two."""
+        """Encode text; where the model takes a control spelling in it for the token all the same, cut it in two."""
         encoding = tokenizer.encode(text, add_special_tokens=False)
-        if self._special_ids.isdisjoint(encoding.ids):
+        if self._controls.keys().isdisjoint(encoding.ids):
             return encoding.ids
         for token_id, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
-            if token_id in self._special_ids and token_id != self._unknown() and end - start > 1:
-                cut = start + 1 + (text[start] == " ")
-                if cut < end:
-                    return self._plain(tokenizer, text[:cut]) + self._plain(self._continuing, text[cut:])
+            name = self._controls.get(token_id, "")
+            at = text.find(name, start, end)
+            if len(name) > 1 and at >= 0:
+                return self._plain(tokenizer, text[: at + 1]) + self._plain(self._continuing, text[at + 1 :])
         return encoding.ids
 
     def _wrapped(self, whole: list[int], text: str, plain: list[int]) -> list[int]:
@@ -286,6 +291,29 @@ class HuggingFaceAdapter(Adapter):
         if pre_tokenizer is None:
             return super().pre_tokenize(text)
         return [span for _, span in pre_tokenizer.pre_tokenize_str(text)]
+
+    def symbols(self, text: str) -> list[int] | None:
+        """Return the ids of the bytes of `text`, or of its characters with byte tokens for those without one."""
+        if self._unigram:
+            return None
+        if "ByteLevel" in self._names:
+            found = map(self.model.token_to_id, alphabet_text(text.encode()))
+            return [token_id for token_id in found if token_id is not None]
+        ids: list[int] = []
+        for character in text.replace(" ", SPACE_MARK) if self._marks_spaces else text:
+            ids += self._symbol(character)
+        return ids
+
+    def _symbol(self, character: str) -> list[int]:
+        token_id = self.model.token_to_id(character)
+        if token_id is not None:
+            return [token_id]
+        if self.byte_fallback:
+            fallback = [self.model.token_to_id(f"<0x{byte:02X}>") for byte in character.encode()]
+            if None not in fallback:
+                return fallback
+        unknown = self._unknown()
+        return [] if unknown is None else [unknown]
 
     def merges(self) -> Merges | None:
         """Return the merge rules in their order."""

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from healfsa.errors import VocabularyError
-from healfsa.vocab import kernels
 from healfsa.vocab.spelling import HOLE, SPECIAL, TEXT, TokenTable
+from healfsa.vocab.trie import pack
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +56,7 @@ def lay_out(table: TokenTable, size: int | None, eos_ids: tuple[int, ...] | None
     text_ids = np.flatnonzero(kinds == TEXT).astype(np.int32)
     if not text_ids.size:
         raise VocabularyError(f"{where}: no id below {width} is text", hint="is vocab_size the width of the logits?")
-    packed = kernels.build_trie(data, offsets, kernels.sort_tokens(data, offsets, text_ids))
+    packed = pack(data, offsets, text_ids)
     added = {name: i for name, i in table.added_text.items() if i < width and kinds[i] == TEXT}
     bos = table.bos_id if table.bos_id is not None and table.bos_id < width else None
     names = repr((width, eos, bos, sorted(specials.items()), sorted(added.items())))

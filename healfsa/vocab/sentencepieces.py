@@ -20,7 +20,7 @@ import numpy as np
 
 from healfsa.errors import VocabularyError
 from healfsa.vocab.adapters import NO_ENDS, Adapter, Ends, Merges, Specials
-from healfsa.vocab.spelling import SPACE_MARK, TokenTable, bytes_of_pieces, checked_table
+from healfsa.vocab.spelling import SPACE_MARK, AddedToken, TokenTable, bytes_of_pieces, checked_table
 
 _PIECES, _TRAINER, _NORMALIZER = 1, 2, 3  # fields of ModelProto
 _MODEL_TYPE, _BYTE_FALLBACK, _SUFFIX_SPACE = 3, 35, 24  # fields of TrainerSpec
@@ -58,6 +58,7 @@ class SentencePieceAdapter(Adapter):
                 f"{name}: word and character models, and spaces as suffixes, are not supported",
                 hint="use a BPE or unigram model",
             )
+        self.added_tokens = tuple(AddedToken(i, name, special=False) for name, i in self._user_defined().items())
         self.kind = "bpe-sentencepiece" if self._model_type == _BPE else "unigram"
         self.dummy_prefix = self.normalize("a").startswith(" ")
 
@@ -132,6 +133,27 @@ class SentencePieceAdapter(Adapter):
     def normalize(self, text: str) -> str:
         """Return the text that the pieces of `text` spell."""
         return self._processor.normalize(text).replace(SPACE_MARK, " ") if text else ""
+
+    def symbols(self, text: str) -> list[int] | None:
+        """Return the ids of the characters of `text`, byte pieces for those without a piece; None for no BPE."""
+        if self._model_type != _BPE:
+            return None
+        ids: list[int] = []
+        for character in text.replace(" ", SPACE_MARK):
+            token_id = self._characters.get(character)
+            if token_id is not None:
+                ids.append(token_id)
+            elif self.byte_fallback:
+                ids += self._processor.piece_to_id([f"<0x{byte:02X}>" for byte in character.encode()])
+            else:
+                ids.append(self._processor.unk_id())
+        return ids
+
+    @cached_property
+    def _characters(self) -> dict[str, int]:
+        """Ids of the pieces that are one character of text."""
+        table = self.table()
+        return {self._pieces[token_id]: token_id for token_id in table.pieces if len(self._pieces[token_id]) == 1}
 
     def merges(self) -> Merges | None:
         """Return every split of every piece into two pieces, the best score first; None for a unigram model."""

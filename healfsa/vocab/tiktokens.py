@@ -104,6 +104,12 @@ class TiktokenAdapter(Adapter):
         """Return the spans that the encoding's pattern cuts."""
         return [match.span() for match in self._cutter.finditer(text) if match.end() > match.start()]
 
+    def symbols(self, text: str) -> list[int] | None:
+        """Return the ids of the single bytes of `text`."""
+        data = text.encode()
+        self._check(data)
+        return [self._ranks[data[i : i + 1]] + self._shift for i in range(len(data))]
+
     def merges(self) -> Merges | None:
         """Return every split of every token into two tokens; all splits of one token have its rank."""
         ranks = self._ranks

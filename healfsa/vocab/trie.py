@@ -81,12 +81,8 @@ class Trie:
 
     @classmethod
     def build(cls, data: np.ndarray, offsets: np.ndarray, ids: np.ndarray) -> Trie:
-        """Build the trie of the tokens `ids` (ascending, none of them empty)."""
-        from healfsa.vocab import kernels
-
-        order = kernels.sort_tokens(data, offsets, np.ascontiguousarray(ids, dtype=np.int32))
-        packed = kernels.build_trie(data, offsets, order)
-        return cls(packed, offsets.size - 1)
+        """Build the trie of the tokens `ids` (int32, none of them empty)."""
+        return cls(pack(data, offsets, ids), offsets.size - 1)
 
     @property
     def n_nodes(self) -> int:
@@ -118,3 +114,11 @@ class Trie:
         """Return the ids (int32, in order of their bytes) of all tokens that begin with `prefix`."""
         low, high = self.ranks(prefix)
         return self.order[low:high]
+
+
+def pack(data: np.ndarray, offsets: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """Return the packed trie of the tokens `ids` (int32, none of them empty)."""
+    from healfsa.vocab import kernels  # here, so that a vocabulary from the cache does not wait for the compiler
+
+    order = kernels.sort_tokens(data, offsets, np.ascontiguousarray(ids, dtype=np.int32))
+    return kernels.build_trie(data, offsets, order)

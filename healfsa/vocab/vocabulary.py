@@ -141,7 +141,7 @@ class Vocabulary:
         """Return a printable name of any id, for messages: its bytes as text, its special name, or ``<hole 7>``."""
         piece = self.bytes_of(token_id)
         if piece is not None:
-            return repr(piece)[1:] if not piece.isascii() and not _is_text(piece) else repr(piece.decode())
+            return repr(piece.decode()) if _is_text(piece) else repr(piece)
         if self.kinds[token_id] == SPECIAL:
             return next((name for name, i in self.specials.items() if i == token_id), f"<end {token_id}>")
         return f"<hole {token_id}>"
