@@ -25,7 +25,7 @@ R_SPINES = 6  # start of the spines: symbol, and the greatest rank on the way to
 R_CHARS = 7  # 1: symbols are characters, with single bytes for unknown ones; 0: symbols are bytes
 R_WHOLE = 8  # 1: a piece that is a token is taken whole
 R_PAIRS = 9  # start of a bit set of byte pairs: pair (a, b) occurs inside some token
-R_TWO = 10  # start of the table of trie nodes for two bytes
+R_TWO = 10  # start of the table of trie nodes for two bytes, then for one byte (0: none)
 HEADER = 11
 
 REACHABLE = 1  # the rules make this token from its own bytes

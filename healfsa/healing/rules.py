@@ -120,7 +120,7 @@ def _layout(vocabulary: Vocabulary, merges, keys: list[tuple[int, int, int]]) ->
     count = merges.left.size + len(keys)
     slots = 1 << max(4, (2 * count - 1).bit_length())
     size = vocabulary.size
-    starts = np.cumsum([machine.HEADER, 4 * slots, size, size + 1, size + 1, 2048, 65536])
+    starts = np.cumsum([machine.HEADER, 4 * slots, size, size + 1, size + 1, 2048, 65536 + 256])
     rules = np.zeros(int(starts[-1]), dtype=np.int32)
     table, flags, right, left, pairs, two = (int(start) for start in starts[:6])
     rules[[machine.R_SLOTS, machine.R_TABLE, machine.R_IDS, machine.R_FLAGS]] = slots, table, size, flags
@@ -142,6 +142,7 @@ def _two_bytes(rules: np.ndarray, vocabulary: Vocabulary) -> None:
     parents[at] = ones[np.searchsorted(ones, at) - 1]
     pairs = trie.byte[parents[at]].astype(np.int32) * 256 + trie.byte[at]
     rules[rules[machine.R_TWO] + pairs] = at
+    rules[rules[machine.R_TWO] + 65536 + trie.byte[ones].astype(np.int32)] = ones
 
 
 def _spines(rules: np.ndarray, vocabulary: Vocabulary, texts: np.ndarray) -> np.ndarray:

@@ -171,17 +171,12 @@ class Segmenter:
             return following, begins
 
     def _settled(self, region: str, row: tuple[tuple[int, ...], ...]) -> int:
-        """Return the last cut (counted back from the end) that every continuation leaves and that starts a text anew."""
-        size = len(region)
-        common: list[int] = []
-        for cuts, more in zip(row, self._continuations, strict=True):
-            here = [at for at in cuts if at < 0 or (at == 0 and more)]
-            if more == "":
-                continue
-            common = here if more == self._continuations[1] else _shared(common, here)
-        final = [at for at in row[0] if at < 0]
+        """Return the last cut inside (counted back from the end) that every continuation leaves and that starts a text anew."""
+        common = [at for at in row[0] if at < 0]
+        for cuts in row[1:]:
+            common = _shared(common, [at for at in cuts if at < 0])
         for at in reversed(common):
-            if (at == 0 or at in final) and self._starts_anew(region[size + at :], row, at):
+            if self._starts_anew(region[len(region) + at :], row, at):
                 return -at
         return -1
 
@@ -191,6 +186,13 @@ class Segmenter:
             tuple(p - len(rest) for p in self.cuts(rest + more)) == tuple(p for p in cuts if p > at)
             for cuts, more in zip(row, self._continuations, strict=True)
         )
+
+    def inner_cuts(self, state: int, kind: int) -> tuple[tuple[int, ...], ...]:
+        """Return every set of cuts up to the region's end that is possible when a character of that class follows."""
+        region = self.states[state].text
+        with self._lock:
+            row = self._row(region + self.members[kind])
+        return tuple(dict.fromkeys(tuple(-1 - at for at in cuts if at <= -1) for cuts in row))
 
     # certain cuts --------------------------------------------------------------------------------------------------
 

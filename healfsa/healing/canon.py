@@ -1,0 +1,190 @@
+"""What is canonical for one vocabulary: rules and pre-tokenizer together.
+
+In: a vocabulary. Out: `Canon`: the open region of a text's end, its readings, and encodings of single pieces.
+Idea: a text's end is one *region* behind the last cut that nothing can undo; under each scenario of the learned
+    pre-tokenizer the region is some closed pieces and one open piece.  That is one `Reading`; there is mostly one.
+Cost: building 0.5 s to 2 s, once a vocabulary; the region of a prompt some us.
+Source: own.
+Not here: the decision (`auto.py`), covers and their weights.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from healfsa.healing import kernels_cover as machine
+from healfsa.healing.probes import probes_for
+from healfsa.healing.rules import Rules, build_rules
+from healfsa.healing.segmenter import Segmenter
+
+if TYPE_CHECKING:
+    from healfsa.vocab import Vocabulary
+
+SPACE_MARK = "\u2581"
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The end of a text behind its last certain cut.
+
+    Attributes
+    ----------
+    text : str
+        Its whole characters.
+    rest : bytes
+        Bytes of an unfinished last character.
+    state : int
+        State of the segmenter behind `text`.
+    """
+
+    text: str
+    rest: bytes
+    state: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One way in which a region may be cut: closed pieces, then one that is open (empty: it begins at the end)."""
+
+    closed: tuple[bytes, ...]
+    piece: bytes
+    opened: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Canon:
+    """What the tokenizer of a vocabulary would do, without asking it again.
+
+    Attributes
+    ----------
+    vocabulary : Vocabulary
+    rules : Rules
+    segmenter : Segmenter or None
+        None: the tokenizer has no pre-tokenizer (SentencePiece).
+    """
+
+    vocabulary: Vocabulary
+    rules: Rules
+    segmenter: Segmenter | None
+    _kinds: dict[str, int] = field(default_factory=dict)
+    _moves: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    _inner: dict[tuple[int, bytes], tuple[tuple[int, ...], ...]] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The segmenter's tables as machine code takes them."""
+        found = self.segmenter
+        return NO_TABLES if found is None else (found.steps, found.lasts, found.classes)
+
+    def kind_of(self, character: str) -> int:
+        """Return the class of a character."""
+        kind = self._kinds.get(character)
+        if kind is None:
+            kind = self._kinds[character] = self.segmenter.class_of(character)
+        return kind
+
+    def begin_of_region(self, text: str) -> int:
+        """Return where the last certain cut of a text lies, -1 where none is certain."""
+        if self.segmenter is None:
+            at = int(machine.last_gap(self.rules.packed, np.frombuffer(text.encode(), np.uint8)))
+            return at if at < 0 else len(text.encode()[:at].decode())
+        certain, kind_of = self.segmenter.is_certain, self.kind_of
+        for at in range(len(text) - 1, 0, -1):
+            if certain(kind_of(text[at - 1]), kind_of(text[at])):
+                return at
+        return -1
+
+    def region(self, text: str, rest: bytes = b"") -> Region:
+        """Run the segmenter over a text that begins at a certain cut."""
+        if self.segmenter is None:
+            return Region(text, rest, 0)
+        state, begin = 0, 0
+        for at, character in enumerate(text):
+            key = (state, self.kind_of(character))
+            move = self._moves.get(key)
+            if move is None:
+                move = self._moves[key] = self.segmenter.step(*key)
+            state = move[0]
+            if move[1] >= 0:
+                begin = at + 1 - move[1]
+        return Region(text[begin:], rest, state)
+
+    def readings(self, region: Region) -> list[Reading]:
+        """Return every way in which the region may be cut, depending on what follows."""
+        if self.segmenter is None:
+            return [Reading((), region.text.encode() + region.rest, len(region.text))]
+        size = len(region.text)
+        found = []
+        for cuts in self._scenarios(region):
+            ends = [size - distance for distance in cuts]
+            if ends and ends[-1] == size and not region.rest and tuple(cuts[:-1]) in self._scenarios(region):
+                continue  # the reading in which the last piece may go on or end here says it all
+            starts = [0, *ends]
+            closed = tuple(region.text[a:b].encode() for a, b in zip(starts, ends, strict=False))
+            found.append(Reading(closed, region.text[starts[-1] :].encode() + region.rest, size - starts[-1]))
+        return found
+
+    def _scenarios(self, region: Region) -> tuple[tuple[int, ...], ...]:
+        """Return the sets of cuts that are possible, those that an unfinished character rules out left out."""
+        if not region.rest:
+            return self.segmenter.states[region.state].scenarios
+        key = (region.state, region.rest)
+        if key not in self._inner:
+            kinds = {self.kind_of(character) for character in completions(region.rest)}
+            found = [cuts for kind in sorted(kinds) for cuts in self.segmenter.inner_cuts(region.state, kind)]
+            self._inner[key] = tuple(dict.fromkeys(found))
+        return self._inner[key]
+
+    def encode_closed(self, piece: bytes) -> list[int]:
+        """Return the ids of a piece that is complete."""
+        if self.vocabulary.tokenizer.ignore_merges:
+            low, high = self.vocabulary.trie.ranks(piece)
+            if low < high and self.vocabulary.bytes_of(int(self.vocabulary.trie.order[low])) == piece:
+                return [int(self.vocabulary.trie.order[low])]
+        return self.rules.encode(piece)
+
+
+NO_TABLES = (np.zeros((1, 1, 2), np.int32), np.zeros((1, 1), np.int32), np.zeros(1, np.int16))
+
+
+def completions(rest: bytes) -> list[str]:
+    """Return characters, evenly spaced, that begin with the given bytes."""
+    missing = 1 + (rest[0] >= 0xE0) + (rest[0] >= 0xF0) + 1 - len(rest)
+    low = rest + b"\x80" * missing
+    total = 64**missing
+    found = []
+    for k in range(0, total, max(1, total // 64)):
+        tail = bytes(0x80 + ((k >> (6 * (missing - 1 - j))) & 63) for j in range(missing))
+        try:
+            found.append((rest + tail).decode())
+        except UnicodeDecodeError:
+            continue
+    return found or [low.decode(errors="replace")]
+
+
+@lru_cache(maxsize=16)
+def canon_of(vocabulary: Vocabulary) -> Canon | None:
+    """Return the canon of a vocabulary (kept for the last few); None where its tokenizer is no BPE."""
+    rules = build_rules(vocabulary)
+    return None if rules is None else Canon(vocabulary, rules, _segmenter(vocabulary))
+
+
+def _segmenter(vocabulary: Vocabulary) -> Segmenter | None:
+    """Learn the pre-tokenizer; None where it never cuts."""
+    tokenizer = vocabulary.tokenizer
+    marked = SPACE_MARK in json.dumps(tokenizer.normalizer, ensure_ascii=False) if tokenizer.normalizer else False
+    spans = tokenizer.pre_tokenize
+
+    def cuts(text: str) -> tuple[int, ...]:
+        found = spans(text.replace(" ", SPACE_MARK) if marked else text)
+        ends = {edge for span in found for edge in span}
+        return tuple(sorted(ends - {0, len(text)}))
+
+    if tokenizer.kind == "bpe-sentencepiece" and all(not cuts(text) for text in ("a b", "a  b.c", "1 a\nb", "don't A1")):
+        return None
+    return Segmenter(cuts, probes_for(tokenizer.pre_tokenizer))
