@@ -1,0 +1,116 @@
+"""Making and enlarging the arena.
+
+In: how much is there, which region is full. Out: a new int32 array with everything at its new place.
+Idea: regions only move here, between kernel calls; sizes at least double, so copying costs O(1) a word in the long run.
+    The old array stays valid for whoever still reads it.
+Cost: one copy.
+Not here: what the regions hold (kernels_memory).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from healfsa.automaton import kernels_memory as km
+from healfsa.errors import LimitExceeded
+from healfsa.limits import Limits
+
+# region: header word of its offset, of its room, words a unit
+REGIONS = {
+    "nodes": (km.NODES, km.NODES_ROOM, km.NODE),
+    "pool": (km.POOL, km.POOL_ROOM, 1),
+    "rules": (km.RULES, km.RULES_ROOM, km.RULE),
+    "work": (km.WORK, km.WORK_ROOM, 1),
+    "rows": (km.ROWS, km.ROWS_ROOM, 0),
+}
+USED = {
+    "nodes": km.NODES_USED,
+    "pool": km.POOL_USED,
+    "rules": km.RULES_USED,
+    "work": km.WORK_USED,
+    "rows": km.ROWS_USED,
+}
+
+
+def words_of_set(spellable: frozenset[int] | None) -> np.ndarray:
+    """Return a set of bytes as int32[8]."""
+    bits = (1 << 256) - 1 if spellable is None else sum(1 << b for b in spellable)
+    return np.frombuffer(bits.to_bytes(32, "little"), dtype=np.int32)
+
+
+def power_above(n: int) -> int:
+    """Return the least power of two that is at least `n`."""
+    return 1 << max(n - 1, 1).bit_length()
+
+
+def new_memory(program: np.ndarray, limits: Limits, spellable: frozenset[int] | None, n_specials: int) -> np.ndarray:
+    """Return an empty arena with room for a program."""
+    size = len(program)
+    values = int(program[0])
+    room = {
+        "nodes": power_above(4 * values + 120),
+        "pool": power_above(size + 4 * values + 500),
+        "rules": int(program[3]) + 2,
+        "work": power_above(size + 3 * values + 1100),
+        "rows": 0,
+    }
+    header = np.zeros(km.HEADER, dtype=np.int32)
+    header[km.DEPTH_LIMIT], header[km.SEARCH_LIMIT] = limits.depth, min(limits.search, 2**31 - 2)
+    header[km.SPECIALS] = n_specials
+    header[km.SPELLABLE : km.SPELLABLE + 8] = words_of_set(spellable)
+    return lay_out(header, room, 1, limits, "load")
+
+
+def lay_out(header: np.ndarray, room: dict[str, int], width: int, limits: Limits, stage: str) -> np.ndarray:
+    """Return a zeroed arena with this header and these rooms; rows are filled with -1."""
+    at, table = km.HEADER, 2 * power_above(room["nodes"])
+    places = {}
+    for name, (_, _, unit) in REGIONS.items():
+        places[name] = at
+        at += room[name] * (width if name == "rows" else unit)
+    place_of_table = at
+    at += table
+    if at * 4 > limits.bytes:
+        raise LimitExceeded("bytes", at * 4, limits.bytes, stage)
+    memory = np.zeros(at, dtype=np.int32)
+    memory[: km.HEADER] = header
+    for name, (offset, rooms, _) in REGIONS.items():
+        memory[offset], memory[rooms] = places[name], room[name]
+    memory[km.TABLE], memory[km.TABLE_MASK], memory[km.WIDTH] = place_of_table, table - 1, width
+    memory[places["rows"] : places["rows"] + room["rows"] * width] = -1
+    return memory
+
+
+def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str) -> np.ndarray:
+    """Return a larger copy of the arena.
+
+    Parameters
+    ----------
+    region : str
+        The region that is full, or "classes": the byte classes have changed, so all rows start again.
+    """
+    room = {name: int(memory[rooms]) for name, (_, rooms, _) in REGIONS.items()}
+    width = int(memory[km.CLASSES] + memory[km.SPECIALS])
+    if region == "classes":
+        room["rows"] = max(room["rows"], 16)
+    else:
+        extra = int(memory[km.DETAIL]) if region in ("pool", "work", "rules") else 0
+        room[region] = 2 * room[region] + max(extra, 0)
+    for name, allowed in (("nodes", limits.nodes), ("rows", limits.states)):
+        if int(memory[USED[name]]) >= allowed:
+            word = "nodes" if name == "nodes" else "states"
+            raise LimitExceeded(word, int(memory[USED[name]]) + 1, allowed, stage)
+        room[name] = min(room[name], allowed)
+    larger = lay_out(memory[: km.HEADER], room, width, limits, stage)
+    for name, (offset, _, unit) in REGIONS.items():
+        words = int(memory[USED[name]]) * (width if name == "rows" else unit)
+        if name == "work" or (name == "rows" and region == "classes"):
+            continue
+        old, new = int(memory[offset]), int(larger[offset])
+        larger[new : new + words] = memory[old : old + words]
+    if region == "classes":
+        larger[km.ROWS_USED] = 0
+        nodes = int(larger[km.NODES])
+        larger[nodes + km.ROW : nodes + room["nodes"] * km.NODE : km.NODE] = -1
+    km.rehash(larger)
+    return larger

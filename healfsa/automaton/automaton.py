@@ -1,0 +1,229 @@
+"""The automaton of one grammar: a lazily grown arena, stepped by bytes.
+
+In: an Expression. Out: states (small integers, 0 is dead), acceptance, forced bytes, next bytes.
+Idea: a state is a node, "what may still be written". `run` calls a kernel under the lock; a kernel that needs more room
+    (or the body of a lazy rule) says so by a negative status, and is called again when it has it.
+Cost: see kernels; `run` adds a lock and one numba call (under a microsecond).
+Source: ../../docs of the room: ARCHITECTURE.md.
+Not here: tokens, masks.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from healfsa.automaton import kernels, kernels_classes, kernels_live, kernels_load
+from healfsa.automaton import kernels_memory as km
+from healfsa.automaton.arena import enlarge, new_memory
+from healfsa.automaton.program import Program, Symbols
+from healfsa.errors import EmptyLanguage, GrammarError, LimitExceeded, MatcherError
+from healfsa.grammar import expression as ex
+from healfsa.limits import Limits
+
+GROWTH = {
+    km.GROW_NODES: "nodes",
+    km.GROW_POOL: "pool",
+    km.GROW_ROWS: "rows",
+    km.GROW_WORK: "work",
+    km.GROW_RULES: "rules",
+}
+
+
+class Automaton:
+    """A byte automaton that is built where somebody walks; see `from_expression`.
+
+    Attributes
+    ----------
+    start : int
+        The first state.
+    specials : tuple of str
+        Names of the special tokens; the symbol of `specials[k]` is 256 + k.
+    memory : numpy.ndarray
+        int32[n], the whole arena; replaced by a larger copy when it grows, so read it anew for every call.
+    limits : Limits
+    """
+
+    def __init__(self, limits: Limits, spellable: frozenset[int] | None) -> None:
+        self.limits = limits
+        self.spellable = spellable
+        self.symbols = Symbols()
+        self.lock = threading.RLock()
+        self.deadline: float | None = time.monotonic() + limits.seconds
+        self.stage = "load"
+        self.start = 0
+        self.specials: tuple[str, ...] = ()
+
+    @classmethod
+    def from_expression(
+        cls, expression: ex.Expression, limits: Limits | None = None, spellable: frozenset[int] | None = None
+    ) -> Automaton:
+        """Return the automaton of an expression.
+
+        Parameters
+        ----------
+        expression : Expression
+        limits : Limits, optional
+        spellable : frozenset of int, optional
+            Byte values that can be written at all (None: all 256); what needs others is impossible.
+
+        Raises
+        ------
+        EmptyLanguage
+            Nothing is accepted.
+        LimitExceeded, GrammarError
+        """
+        self = cls(limits or Limits(), spellable)
+        program = Program(self.symbols, spellable)
+        start = program.add(expression)
+        eager = self._add_rules(program, 0)
+        code = program.finish(start, 0)
+        self.specials = tuple(self.symbols.specials)
+        self.memory = new_memory(code, self.limits, spellable, len(self.specials))
+        kernels_classes.prepare(self.memory)
+        self.start = self.run(kernels_load.load, code)
+        self._settle(eager)
+        self._prove(self.start)
+        self.deadline, self.stage = None, "walk"
+        return self
+
+    def _add_rules(self, program: Program, first: int) -> list[int]:
+        """Serialise the bodies of rules from number `first` on, or promise them; return those with a body."""
+        bodies, rules = [], self.symbols.rules
+        number = first
+        while number < len(rules):
+            rule = rules[number]
+            nullable = getattr(rule, "nullable", None)
+            if rule.body is None and rule.build is not None and nullable is not None:
+                program.add_promise(number, nullable)
+            else:
+                program.add_body(number, rule.resolve())
+                bodies.append(number)
+            number += 1
+        return bodies
+
+    def _settle(self, bodies: list[int]) -> None:
+        """Bring byte classes, rows and the liveness of rules up to date after a load."""
+        memory = self.memory
+        before = memory[km.CLASSES]
+        classes = self.run(kernels_classes.classify)
+        if classes != before or self.memory[km.ROWS_ROOM] == 0:
+            self.memory = enlarge(self.memory, self.limits, "classes", self.stage)
+        if bodies:
+            self.run(kernels_live.settle_rules, bodies[0])
+
+    def _prove(self, node: int) -> None:
+        """Raise where a node accepts nothing or cannot be shown to accept something."""
+        answer = self.run(kernels_live.prove, node)
+        if answer == kernels_live.NO:
+            raise EmptyLanguage("the grammar accepts no text", hint="look for parts that contradict each other")
+        if answer != kernels_live.YES:
+            raise LimitExceeded("search", self.limits.search + 1, self.limits.search, "emptiness")
+
+    def run(self, kernel: Callable[..., int], *args: object) -> int:
+        """Call `kernel(memory, *args)` under the lock until it has all it needs; return its result (not negative)."""
+        with self.lock:
+            while True:
+                result = kernel(self.memory, *args)
+                if result >= 0:
+                    return result
+                self._serve(result)
+
+    def _serve(self, status: int) -> None:
+        """Do what a negative status asks for."""
+        memory = self.memory
+        memory[km.WORK_USED] = 0
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise LimitExceeded("seconds", self.limits.seconds, self.limits.seconds, self.stage)
+        if status in GROWTH:
+            self.memory = enlarge(memory, self.limits, GROWTH[status], self.stage)
+        elif status == km.NEED_RULE:
+            self._load_rule(int(memory[km.DETAIL]))
+        elif status == km.TOO_DEEP:
+            raise LimitExceeded("depth", self.limits.depth + 1, self.limits.depth, self.stage)
+        elif status == km.BAD_STATE:
+            raise MatcherError("this is not a state of the automaton")
+        else:
+            self._refuse(status)
+
+    def _refuse(self, status: int) -> None:
+        """Raise the error for a grammar that cannot be loaded."""
+        if status == km.BAD_NEGATION:
+            raise GrammarError("a rule accepts the empty text only if it does not: recursion through a complement")
+        if status == km.BAD_MEMBER:
+            raise GrammarError("a member of an object may not accept the empty text")
+        if status == km.BROKEN_PROMISE:
+            name = self.symbols.rules[int(self.memory[km.DETAIL])].name
+            raise GrammarError(
+                f"the body of the lazy rule {name!r} is not what was promised (nullable, no special tokens)"
+            )
+        raise GrammarError(f"the automaton gave up with status {status}")
+
+    def _load_rule(self, number: int) -> None:
+        """Build and load the body of a lazy rule that a walk has reached."""
+        first = len(self.symbols.rules)
+        program = Program(self.symbols, self.spellable)
+        program.add_body(number, self.symbols.rules[number].resolve())
+        bodies = [number, *self._add_rules(program, first)]
+        n_specials = len(self.specials)
+        if len(self.symbols.specials) != n_specials:
+            raise GrammarError(f"the lazy rule {self.symbols.rules[number].name!r} brings special tokens")
+        code = program.finish(-1, first)
+        self.memory = self.memory.copy()  # readers without the lock keep the old one
+        self.run(kernels_load.load, code)
+        self._settle(bodies)
+
+    def step(self, state: int, data: bytes) -> int:
+        """Return the state behind `data`, 0 when nothing accepted begins that way."""
+        view = np.frombuffer(data, dtype=np.uint8)
+        result = kernels.known_step(self.memory, state, view)
+        return result if result >= 0 else self.run(kernels.step, state, view)
+
+    def step_special(self, state: int, k: int) -> int:
+        """Return the state behind special token `specials[k]`, 0 when it is not allowed."""
+        if not 0 <= k < len(self.specials):
+            raise MatcherError(f"there is no special token number {k} in the grammar")
+        if not 0 < state < self.n_nodes:
+            return 0
+        with self.lock:
+            return self.run(kernels.column_step, state, int(self.memory[km.CLASSES]) + k)
+
+    def is_accepting(self, state: int) -> bool:
+        """Say whether the text may end in `state`."""
+        return bool(kernels.accepting(self.memory, state))
+
+    def forced(self, state: int, limit: int = 4096) -> bytes:
+        """Return the longest byte string that every accepted continuation begins with (at most `limit` bytes)."""
+        out = np.empty(limit, dtype=np.uint8)
+        return out[: self.run(kernels.forced, state, out)].tobytes() if state > 0 else b""
+
+    def next_bytes(self, state: int) -> int:
+        """Return the set of bytes that may follow, bit b for byte b."""
+        if state == 0:
+            return 0
+        with self.lock:
+            self.run(kernels.next_set, state)
+            return int.from_bytes(self.memory[km.SCRATCH : km.SCRATCH + 8].tobytes(), "little")
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes in the arena."""
+        return int(self.memory[km.NODES_USED])
+
+    @property
+    def n_states(self) -> int:
+        """Nodes with a transition row."""
+        return int(self.memory[km.ROWS_USED])
+
+    @property
+    def n_classes(self) -> int:
+        """Classes of bytes that the grammar does not tell apart."""
+        return int(self.memory[km.CLASSES])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory held."""
+        return int(self.memory.nbytes)

@@ -1,0 +1,408 @@
+"""Constructors of CHOICE and BOTH: lists of nodes on the work stack become one node.
+
+In: the work stack from `base` on. Out: a node id (the stack is back at `base`), or a negative status.
+Idea: see kernels_nodes; the order of parts is the order of ids, so that equal sets are equal lists.
+Cost: n log n in the number of parts; counters over one part are compared pairwise (at most 64 of them).
+Not here: derivatives.
+"""
+
+from __future__ import annotations
+
+from healfsa.automaton.kernels_memory import (
+    BOOLEAN,
+    DEAD,
+    EMPTY,
+    EVERYTHING,
+    INFINITE,
+    INHERITED,
+    K_BOTH,
+    K_BYTES,
+    K_CHOICE,
+    K_CONCAT,
+    K_NOT,
+    K_REPEAT,
+    KIND,
+    LIVENESS,
+    MINIMUM,
+    NODE,
+    NODES,
+    NOTHING,
+    NULLABLE,
+    POOL,
+    SCRATCH,
+    SPECIAL_INSIDE,
+    WORK,
+    WORK_USED,
+    A,
+    B,
+    C,
+    intern,
+    kernel,
+    push,
+    wide,
+)
+from healfsa.automaton.kernels_nodes import (
+    add_single,
+    is_single,
+    make_concat,
+    make_repeat,
+    make_set,
+    push_alternatives,
+    remember,
+    word_of,
+)
+
+PAIRWISE = 64  # counters compared with each other in one CHOICE
+FACTORING = 24  # depth to which common heads are taken out
+
+
+@kernel("int64(int32[::1], int64)")
+def sort_unique(memory, base):
+    """Sort the stack from `base` on and drop repeated nodes; return how many are left."""
+    start = memory[WORK] + base
+    n = memory[WORK_USED] - base
+    gap = n // 2
+    while gap > 0:
+        for i in range(start + gap, start + n):
+            value = memory[i]
+            j = i
+            while j >= start + gap and memory[j - gap] > value:
+                memory[j] = memory[j - gap]
+                j -= gap
+            memory[j] = value
+        gap //= 2
+    kept = min(n, 1)
+    for i in range(1, n):
+        if memory[start + i] != memory[start + kept - 1]:
+            memory[start + kept] = memory[start + i]
+            kept += 1
+    memory[WORK_USED] = base + kept
+    return kept
+
+
+@kernel("int64(int32[::1], int64)")
+def merge_singles(memory, base):
+    """Drop dead parts and replace all sets of single bytes by their union."""
+    start = memory[WORK] + base
+    kept, singles, last = 0, 0, 0
+    for i in range(SCRATCH, SCRATCH + 8):
+        memory[i] = 0
+    for i in range(start, memory[WORK] + memory[WORK_USED]):
+        at = memory[NODES] + memory[i] * NODE
+        if memory[at] & LIVENESS == DEAD:
+            continue
+        if is_single(memory, at):
+            singles += 1
+            last = memory[i]
+            add_single(memory, at)
+        else:
+            memory[start + kept] = memory[i]
+            kept += 1
+    memory[WORK_USED] = base + kept
+    if singles == 0:
+        return 0
+    node = last if singles == 1 else make_set(memory, SCRATCH)
+    return node if node < 0 else push(memory, node)
+
+
+@kernel("int64(int32[::1], int64)")
+def head_of(memory, node):
+    """Return the first part of a CONCAT, or the node itself."""
+    at = memory[NODES] + node * NODE
+    return memory[at + A] if memory[at] & KIND == K_CONCAT else node
+
+
+@kernel("int64(int32[::1], int64)")
+def tail_of(memory, node):
+    """Return what follows the first part of a CONCAT, or EMPTY."""
+    at = memory[NODES] + node * NODE
+    return memory[at + B] if memory[at] & KIND == K_CONCAT else EMPTY
+
+
+@kernel("int64(int32[::1], int64, int64)")
+def union_of_counters(memory, one, two):
+    """Return x{m1,n1} R | x{m2,n2} R as one node where the intervals touch, else 0."""
+    first, second = head_of(memory, one), head_of(memory, two)
+    tail = tail_of(memory, one)
+    at = memory[NODES] + first * NODE
+    part, least, most = memory[at + A], memory[at + B], memory[at + C]
+    if two == tail:  # R alone is x{0,0} R
+        low, high = 0, 0
+    elif tail_of(memory, two) != tail:
+        return 0
+    elif second == part:
+        low, high = 1, 1
+    else:
+        at = memory[NODES] + second * NODE
+        if memory[at] & KIND != K_REPEAT or memory[at + A] != part:
+            return 0
+        low, high = memory[at + B], memory[at + C]
+    if (most >= 0 and low > most + 1) or (high >= 0 and least > high + 1):
+        return 0
+    high = -1 if most < 0 or high < 0 else max(most, high)
+    counter = make_repeat(memory, part, min(least, low), high)
+    return counter if counter < 0 else make_concat(memory, counter, tail)
+
+
+@kernel("int64(int32[::1], int64)")
+def merge_counters(memory, base):
+    """Join counters over the same part with the same rest where their intervals touch."""
+    i = memory[WORK] + base
+    while i < memory[WORK] + memory[WORK_USED]:
+        changed = False
+        if word_of(memory, head_of(memory, memory[i])) & KIND == K_REPEAT:
+            j = memory[WORK] + base
+            while j < memory[WORK] + memory[WORK_USED]:
+                node = union_of_counters(memory, memory[i], memory[j]) if i != j else 0
+                if node < 0:
+                    return node
+                if node > 0:
+                    memory[i] = node
+                    memory[WORK_USED] -= 1
+                    memory[j] = memory[memory[WORK] + memory[WORK_USED]]
+                    if i == memory[WORK] + memory[WORK_USED]:
+                        i = j
+                    changed = True
+                    j = memory[WORK] + base
+                else:
+                    j += 1
+        i = memory[WORK] + base if changed else i + 1
+    return 0
+
+
+@kernel("int64(int32[::1], int64)")
+def settle(memory, base):
+    """Apply the laws of union to a sorted list: EMPTY beside nullable parts, everything, x | not x."""
+    start = memory[WORK] + base
+    n = memory[WORK_USED] - base
+    nullable = 0
+    special = 0
+    whole = False
+    for i in range(start, start + n):
+        at = memory[NODES] + memory[i] * NODE
+        special |= memory[at] & SPECIAL_INSIDE
+        nullable += 1 if memory[at] & NULLABLE else 0
+        if memory[i] == memory[EVERYTHING]:
+            whole = True
+        if memory[at] & KIND == K_NOT:
+            for j in range(start, start + n):
+                whole = whole or memory[j] == memory[at + A]
+    if whole and special == 0:
+        memory[start] = memory[EVERYTHING]
+        memory[WORK_USED] = base + 1
+        return 1
+    if n > 1 and nullable > 1 and memory[start] == EMPTY:
+        for i in range(start, start + n - 1):
+            memory[i] = memory[i + 1]
+        memory[WORK_USED] -= 1
+        return n - 1
+    return n
+
+
+@kernel("int64(int32[::1], int64)")
+def sort_by_head(memory, base):
+    """Sort the stack from `base` on by head; return 1 when two neighbours then share one, else 0."""
+    start, end = memory[WORK] + base, memory[WORK] + memory[WORK_USED]
+    n = end - start
+    gap = n // 2
+    while gap > 0:
+        for i in range(start + gap, end):
+            value = memory[i]
+            key = head_of(memory, value)
+            j = i
+            while j >= start + gap and head_of(memory, memory[j - gap]) > key:
+                memory[j] = memory[j - gap]
+                j -= gap
+            memory[j] = value
+        gap //= 2
+    for i in range(start + 1, end):
+        if head_of(memory, memory[i]) == head_of(memory, memory[i - 1]):
+            return 1
+    return 0
+
+
+@kernel("int64(int32[::1], int64)")
+def intern_choice(memory, base):
+    """Return the CHOICE of a list in normal form."""
+    start = memory[WORK] + base
+    n = memory[WORK_USED] - base
+    word, minimum = K_CHOICE, INFINITE
+    for i in range(start, start + n):
+        at = memory[NODES] + memory[i] * NODE
+        word |= memory[at] & (INHERITED | NULLABLE)
+        minimum = min(minimum, memory[at + MINIMUM])
+    memory[WORK_USED] = base
+    return intern(memory, word, 0, n, 0, start, n, minimum)
+
+
+@kernel("int64(int32[::1], int64, int64)")
+def make_choice(memory, base, depth):
+    """Return the union of the nodes on the work stack from `base` on."""
+    n = memory[WORK_USED] - base
+    if n <= 1:
+        memory[WORK_USED] = base
+        return memory[memory[WORK] + base] if n == 1 else NOTHING
+    status = merge_singles(memory, base)
+    if status < 0:
+        return status
+    n = sort_unique(memory, base)
+    if 1 < n <= PAIRWISE:
+        status = merge_counters(memory, base)
+        if status < 0:
+            return status
+    n = memory[WORK_USED] - base
+    if n > 1 and depth < FACTORING and sort_by_head(memory, base):
+        first = base
+        end = wide(memory[WORK_USED])
+        written = base
+        while first < end:
+            head = head_of(memory, memory[memory[WORK] + first])
+            last = first + 1
+            while last < end and head_of(memory, memory[memory[WORK] + last]) == head:
+                last += 1
+            node = memory[memory[WORK] + first]
+            if last - first > 1:
+                for i in range(first, last):
+                    status = push_alternatives(memory, tail_of(memory, memory[memory[WORK] + i]))
+                    if status < 0:
+                        return status
+                node = make_choice(memory, end, depth + 1)
+                if node >= 0:
+                    node = make_concat(memory, head, node)
+                if node < 0:
+                    return node
+            memory[memory[WORK] + written] = node
+            written += 1
+            first = last
+        memory[WORK_USED] = written
+    sort_unique(memory, base)
+    n = settle(memory, base)
+    if n <= 1:
+        memory[WORK_USED] = base
+        return memory[memory[WORK] + base] if n == 1 else NOTHING
+    return intern_choice(memory, base)
+
+
+@kernel("int64(int32[::1], int64)")
+def push_operands(memory, node):
+    """Push `node`, or its parts where it is a BOTH, on the work stack."""
+    at = memory[NODES] + node * NODE
+    if memory[at] & KIND != K_BOTH:
+        return push(memory, node)
+    source = memory[POOL] + memory[at + A]
+    for i in range(memory[at + B]):
+        status = push(memory, memory[source + i])
+        if status < 0:
+            return status
+    return 0
+
+
+@kernel("int64(int32[::1], int64)")
+def contradiction(memory, base):
+    """Say whether the sorted list is seen to accept nothing; else 2 when it accepts at most the empty text."""
+    start, end = memory[WORK] + base, memory[WORK] + memory[WORK_USED]
+    answer = 0
+    nullable = True
+    for i in range(start, end):
+        at = memory[NODES] + memory[i] * NODE
+        word = memory[at]
+        nullable = nullable and word & NULLABLE != 0
+        if memory[i] == NOTHING or word & LIVENESS == DEAD:
+            return 1
+        if memory[i] == EMPTY:
+            answer = 2
+        if word & KIND == K_NOT:
+            for j in range(start, end):
+                if memory[j] == memory[at + A]:
+                    return 1
+    return 1 if answer == 2 and not nullable else answer
+
+
+@kernel("int64(int32[::1], int64)")
+def drop_everything(memory, base):
+    """Leave out the neutral element of intersection, where specials do not forbid it."""
+    start, n = memory[WORK] + base, memory[WORK_USED] - base
+    special = True
+    for i in range(start, start + n):
+        if memory[i] != memory[EVERYTHING] and word_of(memory, memory[i]) & SPECIAL_INSIDE == 0:
+            special = False
+    if special:
+        return n
+    kept = 0
+    for i in range(start, start + n):
+        if memory[i] != memory[EVERYTHING]:
+            memory[start + kept] = memory[i]
+            kept += 1
+    memory[WORK_USED] = base + kept
+    return kept
+
+
+@kernel("int64(int32[::1], int64, int64)")
+def meet(memory, one, two):
+    """Return the intersection of two byte sets, or of two counters over one byte set; -1: no such pair."""
+    first, second = memory[NODES] + one * NODE, memory[NODES] + two * NODE
+    kind = memory[first] & KIND
+    if kind != memory[second] & KIND:
+        return -1
+    if kind == K_BYTES:
+        left, right = memory[POOL] + memory[first + A], memory[POOL] + memory[second + A]
+        for i in range(8):
+            memory[SCRATCH + i] = memory[left + i] & memory[right + i]
+        return make_set(memory, SCRATCH)
+    if kind != K_REPEAT or memory[first + A] != memory[second + A]:
+        return -1
+    if not is_single(memory, memory[NODES] + memory[first + A] * NODE):
+        return -1
+    least = max(memory[first + B], memory[second + B])
+    most = memory[first + C]
+    if most < 0 or 0 <= memory[second + C] < most:
+        most = memory[second + C]
+    return NOTHING if 0 <= most < least else make_repeat(memory, memory[first + A], least, most)
+
+
+@kernel("int64(int32[::1], int64)")
+def meet_sets(memory, base):
+    """Intersect the byte sets and the counters over byte sets of a list of parts; 0, or a status."""
+    start = memory[WORK] + base
+    i = 0
+    while i < memory[WORK_USED] - base:
+        j = i + 1
+        while j < memory[WORK_USED] - base:
+            node = meet(memory, memory[start + i], memory[start + j])
+            if node < -1:
+                return node
+            if node >= 0:
+                memory[start + i] = node
+                memory[WORK_USED] -= 1
+                memory[start + j] = memory[memory[WORK] + memory[WORK_USED]]
+                j = i + 1
+            else:
+                j += 1
+        i += 1
+    return 0
+
+
+@kernel("int64(int32[::1], int64)")
+def make_both(memory, base):
+    """Return the intersection of the nodes on the work stack from `base` on (at least one)."""
+    status = meet_sets(memory, base)
+    if status < 0:
+        return status
+    sort_unique(memory, base)
+    n = drop_everything(memory, base)
+    state = contradiction(memory, base)
+    start = memory[WORK] + base
+    memory[WORK_USED] = base
+    if state > 0:
+        return NOTHING if state == 1 else EMPTY
+    if n == 1:
+        return memory[start]
+    word, minimum, special = K_BOTH | BOOLEAN | NULLABLE, 0, SPECIAL_INSIDE
+    for i in range(start, start + n):
+        at = memory[NODES] + memory[i] * NODE
+        remember(memory, memory[i])
+        if memory[at] & NULLABLE == 0:
+            word &= ~NULLABLE
+        special &= memory[at]
+        minimum = max(minimum, memory[at + MINIMUM])
+    return intern(memory, word | special, 0, n, 0, start, n, minimum)

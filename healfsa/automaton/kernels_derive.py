@@ -1,0 +1,354 @@
+"""Derivatives: what may still be written after one byte (or one special token).
+
+In: a node, a symbol (byte 0-255, special token 256 + k). Out: a node; the set SAME shrinks to bytes with the same answer.
+Idea: Brzozowski's rules, one self-recursive function. Every leaf that is asked cuts SAME down to the bytes on its side,
+    so that one computation fills a transition row for a whole set of bytes. Nodes marked by `remember` keep a list
+    of (set, derivative), so operands of intersections are automata of their own.
+Cost: some tens of nanoseconds a node visited.
+Source: Brzozowski, JACM 11(4), 1964; Owens, Reppy, Turon, JFP 19(2), 2009, section 4.2 (character classes).
+Not here: whether the derivative is empty (kernels_live).
+"""
+
+from __future__ import annotations
+
+from healfsa.automaton.kernels_choice import make_both, make_choice, push_operands
+from healfsa.automaton.kernels_members import (
+    AFTER,
+    NEXT,
+    T_COUNT,
+    T_EXTRA,
+    T_ORDERED,
+    T_REQUIRED,
+    T_SEPARATOR,
+    bit,
+    count_of,
+    is_left,
+    member_at,
+    members_without,
+    phase_of,
+)
+from healfsa.automaton.kernels_memory import (
+    DEPTH_LIMIT,
+    DETAIL,
+    EMPTY,
+    GROW_POOL,
+    K_BOTH,
+    K_BYTES,
+    K_CHOICE,
+    K_CONCAT,
+    K_LITERAL,
+    K_LITERALS,
+    K_MEMBERS,
+    K_NOT,
+    K_REF,
+    K_REPEAT,
+    K_SPECIAL,
+    KIND,
+    MEMO,
+    NEED_RULE,
+    NODE,
+    NODES,
+    NOTHING,
+    NULLABLE,
+    POOL,
+    POOL_ROOM,
+    POOL_USED,
+    R_BODY,
+    RULE,
+    RULES,
+    SAME,
+    SPELLABLE,
+    TOO_DEEP,
+    WORK,
+    WORK_USED,
+    A,
+    B,
+    C,
+    has_byte,
+    kernel,
+    push,
+    signed,
+)
+from healfsa.automaton.kernels_nodes import (
+    make_concat,
+    make_literal,
+    make_literals,
+    make_not,
+    make_repeat,
+    packed_byte,
+    push_alternatives,
+    word_of,
+)
+
+END = -1  # no further part (all status codes are below)
+ENTRY = 10  # words of a remembered derivative: next entry, answer, the set
+
+
+@kernel("boolean(int32[::1], int64, int64)")
+def split_on_set(memory, place, symbol):
+    """Say whether the set at `place` holds `symbol`, and cut SAME down to that side."""
+    if symbol > 255:
+        return False
+    inside = has_byte(memory, place, symbol)
+    for i in range(8):
+        memory[SAME + i] &= memory[place + i] if inside else ~memory[place + i]
+    return inside
+
+
+@kernel("boolean(int32[::1], int64, int64)")
+def split_on_byte(memory, byte, symbol):
+    """Say whether `symbol` is `byte`, and cut SAME down to that side."""
+    place = SAME + (byte >> 5)
+    mask = 1 << (byte & 31)
+    if byte != symbol:
+        memory[place] = signed((memory[place] & 0xFFFFFFFF) & ~mask)
+        return False
+    kept = memory[place] & 0xFFFFFFFF & mask
+    for i in range(SAME, SAME + 8):
+        memory[i] = 0
+    memory[place] = signed(kept)
+    return True
+
+
+@kernel("int64(int32[::1], int64)")
+def rest_of_literal(memory, at):
+    """Return a LITERAL without its first byte."""
+    length = memory[at + A]
+    if length == 1:
+        return EMPTY
+    both = (memory[at + B] & 0xFFFFFFFF) >> 8 | (memory[at + C] & 0xFF) << 24
+    return make_literal(memory, length - 1, signed(both), (memory[at + C] & 0xFFFFFFFF) >> 8)
+
+
+@kernel("int64(int32[::1], int64, int64, int64, int64)")
+def first_above(memory, source, low, high, byte):
+    """Return the first string of a LITERALS content, from `low` on, whose next byte is above `byte`."""
+    place = memory[POOL] + memory[source]
+    offsets, depth = place + 1, memory[source + 3]
+    data = offsets + memory[place] + 1
+    while low < high:
+        middle = (low + high) >> 1
+        if packed_byte(memory, data, memory[offsets + middle] + depth) > byte:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@kernel("int64(int32[::1], int64, int64)")
+def derive_literals(memory, at, symbol):
+    """Return the derivative of a LITERALS node: the strings that go on with the symbol."""
+    if symbol > 255:
+        return NOTHING
+    source = memory[POOL] + memory[at + A]
+    low, high, depth = memory[source + 1], memory[source + 2], memory[source + 3]
+    if memory[at] & NULLABLE:
+        low += 1
+    start = first_above(memory, source, low, high, symbol - 1)
+    end = first_above(memory, source, start, high, symbol)
+    if start < end:
+        split_on_byte(memory, symbol, symbol)
+        return make_literals(memory, memory[source], start, end, depth + 1)
+    place = memory[POOL] + memory[source]
+    data = place + memory[place] + 2
+    while low < high:
+        byte = packed_byte(memory, data, memory[place + 1 + low] + depth)
+        split_on_byte(memory, byte, symbol)
+        low = first_above(memory, source, low, high, byte)
+    return NOTHING
+
+
+@kernel("int64(int32[::1], int64, int64)")
+def recall(memory, at, symbol):
+    """Return a remembered derivative of the node at `at`, or -1."""
+    entry = memory[at + MEMO]
+    while entry > 0:
+        place = memory[POOL] + entry
+        if has_byte(memory, place + 2, symbol):
+            for i in range(8):
+                memory[SAME + i] &= memory[place + 2 + i]
+            return memory[place + 1]
+        entry = memory[place]
+    return -1
+
+
+@kernel("int64(int32[::1], int64, int64)")
+def store(memory, at, answer):
+    """Remember a derivative for the bytes in SAME."""
+    entry = memory[POOL_USED]
+    if entry + ENTRY > memory[POOL_ROOM]:
+        memory[DETAIL] = ENTRY
+        return GROW_POOL
+    place = memory[POOL] + entry
+    memory[place], memory[place + 1] = memory[at + MEMO], answer
+    for i in range(8):
+        memory[place + 2 + i] = memory[SAME + i]
+    memory[POOL_USED] = entry + ENTRY
+    memory[at + MEMO] = entry
+    return answer
+
+
+@kernel("int64(int32[::1], int64)")
+def push_same(memory, base):
+    """Put SAME on the work stack (`base` is its top) and start again from all bytes."""
+    for i in range(8):
+        status = push(memory, memory[SAME + i])
+        if status < 0:
+            return status
+        memory[SAME + i] = -1
+    return 0
+
+
+@kernel("int64(int32[::1], int64, int64)")
+def put_after(memory, node, rest):
+    """Push the alternatives of `node` followed by `rest`; pass a negative status on."""
+    if node <= 0:
+        return node
+    joined = make_concat(memory, node, rest)
+    return joined if joined < 0 else push_alternatives(memory, joined)
+
+
+@kernel("int64(int32[::1], int64, int64)")
+def derive_atom(memory, at, symbol):
+    """Return the derivative of a node without parts."""
+    kind = memory[at] & KIND
+    if kind == K_BYTES:
+        return EMPTY if split_on_set(memory, memory[POOL] + memory[at + A], symbol) else NOTHING
+    if kind == K_LITERAL:
+        return rest_of_literal(memory, at) if split_on_byte(memory, memory[at + B] & 255, symbol) else NOTHING
+    if kind == K_LITERALS:
+        return derive_literals(memory, at, symbol)
+    return EMPTY if kind == K_SPECIAL and memory[at + A] + 256 == symbol else NOTHING
+
+
+@kernel("int64(int32[::1], int64, int64)")
+def next_member(memory, at, i):
+    """Return the number of the first member from `i` on that may come next (the count of members: an extra), or END."""
+    content = memory[POOL] + memory[at + A]
+    template = memory[POOL] + memory[content]
+    n = memory[template + T_COUNT]
+    if memory[template + T_ORDERED] and i > 0 and i <= n and i > memory[content + 1]:
+        if bit(memory, template + T_REQUIRED, i - 1):
+            return END  # nothing may come before a required member
+    while i < n and not is_left(memory, template, content + 1, i):
+        i += 1
+    return END if i > n or (i == n and memory[template + T_EXTRA] == NOTHING) else i
+
+
+@kernel("int64(int32[::1], int64)")
+def first_place(memory, node):
+    """Return where the derivative of `node` begins to ask its parts: see `part_at`."""
+    at = memory[NODES] + node * NODE
+    kind = memory[at] & KIND
+    if kind == K_CONCAT:
+        return node
+    return next_member(memory, at, 0) if kind == K_MEMBERS and phase_of(memory, node) != AFTER else 0
+
+
+@kernel("int64(int32[::1], int64, int64)")
+def part_at(memory, node, place):
+    """Return the part of `node` at a place: a number of a part, of a member, or the rest of a CONCAT."""
+    at = memory[NODES] + node * NODE
+    kind = memory[at] & KIND
+    if kind == K_CONCAT:
+        rest = memory[NODES] + place * NODE
+        return memory[rest + A] if memory[rest] & KIND == K_CONCAT else place
+    if kind == K_CHOICE or kind == K_BOTH:
+        return memory[memory[POOL] + memory[at + A] + place]
+    if kind == K_NOT or kind == K_REPEAT:
+        return memory[at + A]
+    if kind == K_REF:
+        body = memory[memory[RULES] + memory[at + A] * RULE + R_BODY]
+        if body < 0:
+            memory[DETAIL] = memory[at + A]
+            return NEED_RULE
+        return body
+    template = memory[POOL] + memory[memory[POOL] + memory[at + A]]
+    if phase_of(memory, node) == AFTER:
+        rest = members_without(memory, node, -1, count_of(memory, node), NEXT)
+        return rest if rest <= 0 else make_concat(memory, memory[template + T_SEPARATOR], rest)
+    return member_at(memory, template, place) if place < memory[template + T_COUNT] else memory[template + T_EXTRA]
+
+
+@kernel("int64(int32[::1], int64, int64, int64)")
+def take_members(memory, node, place, found):
+    """Use the derivative of one member; return the next place, END or a status."""
+    if phase_of(memory, node) == AFTER:
+        return min(put_after(memory, found, EMPTY), END)
+    at = memory[NODES] + node * NODE
+    if found > 0:
+        template = memory[POOL] + memory[memory[POOL] + memory[at + A]]
+        n = memory[template + T_COUNT]
+        gone = -1 if place == n and memory[template + T_ORDERED] == 0 else place
+        rest = members_without(memory, node, gone, count_of(memory, node) + 1, AFTER)
+        status = rest if rest < 0 else put_after(memory, found, rest)
+        if status < 0:
+            return status
+    return next_member(memory, at, place + 1)
+
+
+@kernel("int64(int32[::1], int64, int64, int64)")
+def take(memory, node, place, found):
+    """Use the derivative `found` of the part at a place: push results; return the next place, END or a status."""
+    at = memory[NODES] + node * NODE
+    kind = memory[at] & KIND
+    if kind == K_CHOICE:
+        status = push_alternatives(memory, found)
+        return status if status < 0 else (place + 1 if place + 1 < memory[at + B] else END)
+    if kind == K_BOTH:
+        status = push_operands(memory, found)
+        return status if status < 0 else (place + 1 if found > 0 and place + 1 < memory[at + B] else END)
+    if kind == K_MEMBERS:
+        return take_members(memory, node, place, found)
+    rest = EMPTY
+    if kind == K_CONCAT:
+        at = memory[NODES] + place * NODE
+        rest = memory[at + B] if memory[at] & KIND == K_CONCAT else EMPTY
+    elif kind == K_REPEAT:
+        most = memory[at + C]
+        rest = make_repeat(memory, memory[at + A], max(memory[at + B] - 1, 0), -1 if most < 0 else most - 1)
+    elif kind == K_NOT:
+        found = make_not(memory, found)
+    status = rest if rest < 0 else put_after(memory, found, rest)
+    if status < 0:
+        return status
+    return rest if kind == K_CONCAT and rest != EMPTY and word_of(memory, memory[at + A]) & NULLABLE else END
+
+
+@kernel("int64(int32[::1], int64, int64, int64)")
+def derive(memory, node, symbol, depth):
+    """Return the derivative of `node` by `symbol`, or a status."""
+    at = memory[NODES] + node * NODE
+    kind = memory[at] & KIND
+    if kind <= K_LITERALS or kind == K_SPECIAL:
+        return derive_atom(memory, at, symbol)
+    if depth >= memory[DEPTH_LIMIT]:
+        return TOO_DEEP
+    if kind == K_NOT and (symbol > 255 or not split_on_set(memory, SPELLABLE, symbol)):
+        return NOTHING
+    base = memory[WORK_USED]
+    keep = symbol < 256 and memory[at + MEMO] >= 0
+    if keep:
+        answer = recall(memory, at, symbol)
+        if answer >= 0:
+            return answer
+        status = push_same(memory, base)
+        if status < 0:
+            return status
+    first = memory[WORK_USED]
+    place = first_place(memory, node)
+    while place >= 0:
+        part = part_at(memory, node, place)
+        if part < 0:
+            return part
+        found = derive(memory, part, symbol, depth + 1)
+        place = found if found < 0 else take(memory, node, place, found)
+    if place < END:
+        return place
+    answer = make_both(memory, first) if kind == K_BOTH else make_choice(memory, first, 0)
+    if keep and answer >= 0:
+        answer = store(memory, at, answer)
+        for i in range(8):
+            memory[SAME + i] &= memory[memory[WORK] + base + i]
+        memory[WORK_USED] = base
+    return answer

@@ -1,0 +1,233 @@
+"""From the expression tree to one flat array that a kernel interns in a single call.
+
+In: an Expression (a DAG). Out: an int32 array of operations in postfix order; rules and specials met on the way.
+Idea: every distinct node is one operation and one value; operations name earlier values by number.
+    An explicit stack, so nesting of any depth is fine.
+Cost: about a microsecond a node.
+Not here: interning (kernels_load), the meaning of nodes.
+
+Operations: [op, ...]. NOTHING, EMPTY; BYTES + 8 words; LITERAL n, packed bytes; LITERALS n, n + 1 offsets, packed bytes
+(preceded by the number of words); CONCAT/CHOICE/BOTH n, values; NOT v; REPEAT v, least, most; REF rule; SPECIAL k;
+MEMBERS words, then a template as in kernels_members (values for nodes, -1 for no extra); BODY rule, v; PROMISE rule, nullable.
+BODY and PROMISE make no value.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from itertools import accumulate
+from operator import ge
+
+import numpy as np
+
+from healfsa.errors import GrammarError
+from healfsa.grammar import expression as ex
+
+OP_NOTHING, OP_EMPTY, OP_BYTES, OP_LITERAL, OP_LITERALS, OP_CONCAT, OP_CHOICE, OP_BOTH = range(8)
+OP_NOT, OP_REPEAT, OP_REF, OP_SPECIAL, OP_MEMBERS, OP_BODY, OP_PROMISE = range(8, 15)
+HEAD = 4  # words in front: number of values, value of the start (-1: none), first new rule, number of rules
+NO_BOUND = 1 << 28  # bounds above are no bounds
+
+
+class Symbols:
+    """Names that outlive one program: rules by number, special tokens by number."""
+
+    __slots__ = ("number_of_rule", "number_of_special", "rules", "specials")
+
+    def __init__(self) -> None:
+        self.rules: list[ex.Rule] = []
+        self.number_of_rule: dict[int, int] = {}
+        self.specials: list[str] = []
+        self.number_of_special: dict[str, int] = {}
+
+    def rule(self, rule: ex.Rule) -> int:
+        """Return the number of a rule, a new one if need be."""
+        number = self.number_of_rule.setdefault(id(rule), len(self.rules))
+        if number == len(self.rules):
+            self.rules.append(rule)
+        return number
+
+    def special(self, name: str) -> int:
+        """Return the number of a special token, a new one if need be."""
+        number = self.number_of_special.setdefault(name, len(self.specials))
+        if number == len(self.specials):
+            self.specials.append(name)
+        return number
+
+
+class Program:
+    """One serialised expression, or the bodies of some rules.
+
+    Parameters
+    ----------
+    symbols : Symbols
+        Rules and specials already known; new ones are added.
+    spellable : frozenset of int, optional
+        Byte values that can be written at all (None: all).
+    """
+
+    __slots__ = ("code", "kept", "n_values", "spellable_mask", "symbols", "unspellable_free", "value_of")
+
+    def __init__(self, symbols: Symbols, spellable: frozenset[int] | None = None) -> None:
+        self.symbols = symbols
+        self.spellable_mask = ex.ALL_BYTES if spellable is None else sum(1 << b for b in spellable)
+        self.unspellable_free = None if spellable is None else bytes(spellable)
+        self.code = array("i")
+        self.n_values = 0
+        self.value_of: dict[int, int] = {}
+        self.kept: list[object] = []
+
+    def finish(self, start: int, first_rule: int) -> np.ndarray:
+        """Return the whole program as int32[n]."""
+        head = array("i", (self.n_values, start, first_rule, len(self.symbols.rules)))
+        return np.frombuffer(head + self.code, dtype=np.int32)
+
+    def add(self, root: ex.Expression) -> int:
+        """Append the operations for `root` and return its value."""
+        value_of, stack = self.value_of, [root]
+        while stack:
+            node = stack[-1]
+            if id(node) in value_of:
+                stack.pop()
+                continue
+            kind = type(node)
+            missing = [p for p in PARTS[kind](node) if id(p) not in value_of] if kind in PARTS else None
+            if missing:
+                stack.extend(reversed(missing))
+                continue
+            stack.pop()
+            write = WRITERS.get(kind)
+            if write is None:
+                raise GrammarError(f"not an expression: {node!r:.80}")
+            write(self, node)
+            value_of[id(node)] = self.n_values
+            self.kept.append(node)
+            self.n_values += 1
+        return value_of[id(root)]
+
+    def add_body(self, rule: int, body: ex.Expression) -> None:
+        """Append the operations for the body of a rule."""
+        value = self.add(body)
+        self.code.extend((OP_BODY, rule, value))
+
+    def add_promise(self, rule: int, nullable: bool) -> None:
+        """Say that the body of a rule comes later."""
+        self.code.extend((OP_PROMISE, rule, int(nullable)))
+
+    def pack(self, data: bytes) -> None:
+        """Append bytes, four to a word."""
+        self.code.frombytes(data + bytes(-len(data) % 4))
+
+    def can_spell(self, data: bytes) -> bool:
+        """Say whether all bytes can be written."""
+        return self.unspellable_free is None or not data.translate(None, self.unspellable_free)
+
+
+def _bytes(program: Program, node: ex.Bytes) -> None:
+    members = node.members & program.spellable_mask
+    program.code.append(OP_BYTES if members else OP_NOTHING)
+    if members:
+        program.code.frombytes(members.to_bytes(32, "little"))
+
+
+def _literal(program: Program, node: ex.Literal) -> None:
+    if not node.data:
+        program.code.append(OP_EMPTY)
+    elif program.can_spell(node.data):
+        program.code.extend((OP_LITERAL, len(node.data)))
+        program.pack(node.data)
+    else:
+        program.code.append(OP_NOTHING)
+
+
+def _literals(program: Program, node: ex.Literals) -> None:
+    strings: tuple[bytes, ...] | list[bytes] = node.strings
+    if program.unspellable_free is not None:
+        strings = [s for s in strings if program.can_spell(s)]
+    if any(map(ge, strings, strings[1:])):
+        strings = sorted(set(strings))
+    if not strings:
+        program.code.append(OP_NOTHING)
+        return
+    data = b"".join(strings)
+    code = program.code
+    code.extend((OP_LITERALS, len(strings) + 2 + (len(data) + 3) // 4, len(strings), 0))
+    code.extend(accumulate(map(len, strings)))
+    program.pack(data)
+
+
+def _list(op: int) -> Callable[[Program, ex.Concat], None]:
+    def write(program: Program, node: ex.Concat) -> None:
+        value_of = program.value_of
+        program.code.extend((op, len(node.parts)))
+        program.code.extend([value_of[id(p)] for p in node.parts])
+
+    return write
+
+
+def _not(program: Program, node: ex.Not) -> None:
+    program.code.extend((OP_NOT, program.value_of[id(node.part)]))
+
+
+def _repeat(program: Program, node: ex.Repeat) -> None:
+    most = -1 if node.most is None or node.most >= NO_BOUND else node.most
+    if node.least < 0 or node.least >= NO_BOUND or (node.most is not None and node.most < node.least):
+        raise GrammarError(f"a repetition from {node.least} to {node.most} times makes no sense")
+    program.code.extend((OP_REPEAT, program.value_of[id(node.part)], node.least, most))
+
+
+def _ref(program: Program, node: ex.Ref) -> None:
+    program.code.extend((OP_REF, program.symbols.rule(node.rule)))
+
+
+def _special(program: Program, node: ex.Special) -> None:
+    program.code.extend((OP_SPECIAL, program.symbols.special(node.name)))
+
+
+def _members(program: Program, node: ex.Members) -> None:
+    n, value_of = len(node.members), program.value_of
+    words = (n + 31) // 32
+    required = sum(1 << i for i in node.required)
+    if required >> n:
+        raise GrammarError("a required member is not among the members")
+    most = -1 if node.most is None or node.most >= NO_BOUND else node.most
+    extra = -1 if node.extra is None else value_of[id(node.extra)]
+    least = min(node.least, NO_BOUND)
+    code = program.code
+    code.extend(
+        (OP_MEMBERS, 7 + words + n, n, int(node.ordered), value_of[id(node.separator)], extra, least, most, words)
+    )
+    code.frombytes(required.to_bytes(words * 4, "little"))
+    code.extend([value_of[id(m)] for m in node.members])
+
+
+def _parts_of_members(node: ex.Members) -> tuple[ex.Expression, ...]:
+    extra = () if node.extra is None else (node.extra,)
+    return (*node.members, node.separator, *extra)
+
+
+PARTS: dict[type, Callable] = {
+    ex.Concat: lambda node: node.parts,
+    ex.Choice: lambda node: node.parts,
+    ex.Both: lambda node: node.parts,
+    ex.Not: lambda node: (node.part,),
+    ex.Repeat: lambda node: (node.part,),
+    ex.Members: _parts_of_members,
+}
+
+WRITERS: dict[type, Callable] = {
+    ex.Nothing: lambda program, node: program.code.append(OP_NOTHING),
+    ex.Empty: lambda program, node: program.code.append(OP_EMPTY),
+    ex.Bytes: _bytes,
+    ex.Literal: _literal,
+    ex.Literals: _literals,
+    ex.Concat: _list(OP_CONCAT),
+    ex.Choice: _list(OP_CHOICE),
+    ex.Both: _list(OP_BOTH),
+    ex.Not: _not,
+    ex.Repeat: _repeat,
+    ex.Ref: _ref,
+    ex.Special: _special,
+    ex.Members: _members,
+}
