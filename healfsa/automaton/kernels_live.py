@@ -409,11 +409,11 @@ def settle_step(memory, state, column):
             mark(memory, answer, NO)
     final = answer if found == YES else NOTHING
     row = row_of(memory, state)
+    if answer == EMPTY:  # -1 would mean "unknown", and EMPTY never waits for a decision
+        return final
     for k in range(memory[WIDTH]):
         if memory[row + k] == -answer:
             memory[row + k] = final
-    if memory[row + column] == -1:  # EMPTY is -1 with the sign changed, and never waits for a decision
-        memory[row + column] = final
     return final
 
 
