@@ -32,6 +32,7 @@ from healfsa.automaton.kernels_memory import (
     BYTE_OF,
     CLASSES,
     DEAD,
+    EMPTY,
     GROW_ROWS,
     INFINITE,
     K_BOTH,
