@@ -1,7 +1,7 @@
 """Token healing: a prompt that ends inside a token continues as if it had not been cut there.
 
-The model never saw the tokens of `https` and `:` followed by `//`: in its training text `://` is one token.  Cutting the
-prompt there asks it for something that it does not know.  Healing gives the last bytes back (they are *owed*), and the
+The model never saw the tokens of `https` and `:` followed by `//`: in its training text `://` is one token. Cutting the
+prompt there asks it for something that it does not know. Healing gives the last bytes back (they are *owed*), and the
 next tokens must begin with them.
 """
 

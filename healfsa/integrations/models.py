@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from typing import Any
 
 from healfsa.errors import HealFSAError, MissingExtra
 from healfsa.integrations import embedded
+from healfsa.vocab import cache
 
 FORMAT = 1  # raise it when the conversion writes something else
 PACKAGE = embedded.PACKAGE
@@ -82,12 +82,7 @@ def load_tokenizer(name: str | os.PathLike[str] | None = None, *, progress: bool
 
 def cache_folder() -> Path:
     """Return the user's cache folder of this library: HEALFSA_CACHE, or `healfsa` where the system keeps caches."""
-    if chosen := os.environ.get("HEALFSA_CACHE"):
-        return Path(chosen).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME") or ("~/Library/Caches" if sys.platform == "darwin" else "~/.cache")
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA", "~/AppData/Local")
-    return Path(base).expanduser() / "healfsa"
+    return cache.folder().parent
 
 
 def embedded_folder(*, progress: bool = True) -> Path:

@@ -85,10 +85,10 @@ def prepare(
     if len(prompts) == 0:
         raise PromptError("there is no prompt", hint="give a text, or a list of texts")
     tails = prefill if prefill is not None else [None] * len(prompts)
-    boundaries = [
-        engine.heal(encode(engine, tokenizer, prompt, parse_special), heal, prefill=tail)
-        for prompt, tail in zip(prompts, tails, strict=True)
-    ]
+    boundaries = []
+    for prompt, tail in zip(prompts, tails, strict=True):
+        source, options = read(tokenizer, prompt, parse_special)
+        boundaries.append(engine.heal(source, heal, prefill=tail, **options))
     rows = [list(boundary.input_ids) or [start_id(tokenizer, engine)] for boundary in boundaries]
     width = max(len(row) for row in rows)
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else rows[0][0]
@@ -97,18 +97,16 @@ def prepare(
     return Prepared(ids, mask, tuple(boundaries))
 
 
-def encode(engine: healfsa.Engine, tokenizer: Any, prompt: Any, parse_special: bool) -> list[int] | bytes:
-    """Return the ids of one prompt, as the model expects them; bytes stay bytes."""
-    if isinstance(prompt, str):
-        return _encode_text(engine, tokenizer, prompt, parse_special)
-    if isinstance(prompt, bytes):
-        return prompt
+def read(tokenizer: Any, prompt: Any, parse_special: bool) -> tuple[Any, dict[str, bool]]:
+    """Return what `engine.heal` takes for one prompt: text, bytes or ids, and how to encode it."""
+    if isinstance(prompt, (str, bytes)):
+        return prompt, {"parse_special": parse_special}
     if isinstance(prompt, torch.Tensor):
-        return [int(i) for i in prompt.tolist()]
-    if isinstance(prompt, Sequence) and all(isinstance(item, Mapping) for item in prompt):
-        return _encode_text(engine, tokenizer, chat_text(tokenizer, prompt), True, template=True)
+        return [int(token_id) for token_id in prompt.tolist()], {}
+    if isinstance(prompt, Sequence) and all(isinstance(item, Mapping) for item in prompt) and prompt:
+        return chat_text(tokenizer, prompt), {"parse_special": True, "add_special_tokens": False}
     if isinstance(prompt, Sequence) and all(isinstance(item, int) for item in prompt):
-        return list(prompt)
+        return list(prompt), {}
     raise PromptError(f"a prompt cannot be a {type(prompt).__name__}", hint="give str, bytes, token ids or a chat")
 
 
@@ -132,12 +130,3 @@ def start_id(tokenizer: Any, engine: healfsa.Engine) -> int:
         if found is not None:
             return int(found)
     raise PromptError("nothing of the prompt is kept, and the tokenizer has no token to start with")
-
-
-def _encode_text(
-    engine: healfsa.Engine, tokenizer: Any, text: str, parse_special: bool, *, template: bool = False
-) -> list[int]:
-    if parse_special:
-        return list(tokenizer(text, add_special_tokens=not template).input_ids)
-    ids = engine.vocabulary.encode(text, add_special_tokens=True)
-    return list(ids)
