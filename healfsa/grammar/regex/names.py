@@ -75,6 +75,16 @@ def unicode_property(name: str, value: str = "Yes") -> CharSet:
         raise KeyError(name, value) from None
 
 
+@lru_cache(maxsize=512)
+def any_property(text: str) -> CharSet:
+    """Return the characters of what the `regex` package accepts in the braces of `\\p{...}`; errors as above."""
+    package = unicode_tables()
+    try:
+        return search_all(package.compile(f"\\p{{{text}}}+", package.VERSION1).finditer)
+    except package.error:
+        raise KeyError(text) from None
+
+
 def unicode_tables() -> Any:
     """Return the `regex` package."""
     try:

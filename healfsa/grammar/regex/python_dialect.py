@@ -19,10 +19,11 @@ from typing import Any
 
 from healfsa.errors import RegexSyntaxError, UnsupportedFeature
 from healfsa.grammar.regex import tree
-from healfsa.grammar.regex.cases import python_ignore_case
+from healfsa.grammar.regex.cases import ecma_ignore_case, python_ignore_case
 from healfsa.grammar.regex.charset import ALL, CharSet, complement, normal, union
 from healfsa.grammar.regex.names import NEWLINE, python_class
 from healfsa.grammar.regex.places import backreference_span, conditional_span
+from healfsa.grammar.regex.python_properties import Replaced, replace_properties
 from healfsa.grammar.regex.tree import Node
 
 _CATEGORIES = {
@@ -54,22 +55,25 @@ def parse(pattern: str, flags: int = 0) -> Node:
     UnsupportedFeature
         A backreference, or a conditional on a group inside an assertion.
     """
-    parsed = _read(pattern, int(flags))
+    replaced = replace_properties(pattern)
+    parsed = _read(replaced, int(flags))
     asked = frozenset(_asked(parsed))
-    return _Translator(pattern, asked).all(parsed, parsed.state.flags)
+    return _Translator(replaced, asked).all(parsed, parsed.state.flags)
 
 
-def _read(pattern: str, flags: int) -> Any:
+def _read(replaced: Replaced, flags: int) -> Any:
+    pattern = replaced.pattern
     if unknown := flags & ~int(_WHOLE_FLAGS):
         raise RegexSyntaxError(f"unknown flags {unknown:#x}", pattern, (0, len(pattern)))
     try:
-        parsed = _parser.parse(pattern, flags & ~re.DEBUG)
+        parsed = _parser.parse(replaced.text, flags & ~re.DEBUG)
         _compiler.compile(parsed, parsed.state.flags)
         return parsed
     except re.error as error:
-        place = error.pos if error.pos is not None else 0
-        end = place + 1 if error.pos is not None else len(pattern)
-        raise RegexSyntaxError(error.msg, pattern, (place, end)) from None
+        span = (0, len(pattern))
+        if error.pos is not None:
+            span = replaced.offset(error.pos), replaced.offset(error.pos + 1)
+        raise RegexSyntaxError(replaced.original(error.msg), pattern, span) from None
     except ValueError as error:  # flags that exclude each other, on the call or in the pattern
         raise RegexSyntaxError(str(error), pattern, (0, len(pattern))) from None
     except (OverflowError, RecursionError) as error:
@@ -102,8 +106,9 @@ _REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
 class _Translator:
     """Rewrites operations of `re._parser`, carrying the flags that hold at each place."""
 
-    def __init__(self, pattern: str, asked: frozenset[int]) -> None:
-        self.pattern = pattern
+    def __init__(self, replaced: Replaced, asked: frozenset[int]) -> None:
+        self.pattern = replaced.pattern
+        self.properties = replaced.sets
         self.asked = asked
         self.hidden: set[int] = set()
         self.depth = 0
@@ -132,29 +137,34 @@ class _Translator:
         return tree.sequence([self.rewrite[code](argument, flags) for code, argument in parsed])
 
     def _literal(self, code_point: int, flags: int) -> Node:
-        return tree.chars(self._with_case(normal([(code_point, code_point)]), _spelled(code_point), flags))
+        return self._class([(op.LITERAL, code_point)], flags)
 
     def _not_literal(self, code_point: int, flags: int) -> Node:
-        members = complement(normal([(code_point, code_point)]))
-        return tree.chars(self._with_case(members, f"[^{_spelled(code_point)}]", flags))
+        return self._class([(op.NEGATE, None), (op.LITERAL, code_point)], flags)
 
     def _class(self, items: list[tuple[Any, Any]], flags: int) -> Node:
         negated = bool(items) and items[0][0] is op.NEGATE
-        members = union(*(self._item(item, flags) for item in items[negated:]))
-        spelling = "".join(_spelled_item(item) for item in items[negated:])
-        whole = complement(members) if negated else members
-        return tree.chars(self._with_case(whole, f"[{'^' * negated}{spelling}]", flags))
+        known = [item for item in items[negated:] if not self._is_property(item)]
+        named = [self.properties[argument] for code, argument in items[negated:] if self._is_property((code, argument))]
+        parts = [self._known(known, flags)] if known else []
+        if named:
+            members = union(*named)
+            parts.append(ecma_ignore_case(members) if flags & re.IGNORECASE else members)
+        return tree.chars(complement(union(*parts)) if negated else union(*parts))
 
-    def _item(self, item: tuple[Any, Any], flags: int) -> CharSet:
+    def _is_property(self, item: tuple[Any, Any]) -> bool:
         code, argument = item
-        if code is op.CATEGORY:
-            return python_class(_CATEGORIES[argument], bool(flags & re.ASCII))
-        return normal([(argument, argument) if code is op.LITERAL else argument])
+        if code is op.RANGE and not self.properties.keys().isdisjoint(argument):
+            raise RegexSyntaxError("a property cannot bound a range", self.pattern, (0, len(self.pattern)))
+        return code is op.LITERAL and argument in self.properties
 
-    def _with_case(self, members: CharSet, spelling: str, flags: int) -> CharSet:
+    def _known(self, items: list[tuple[Any, Any]], flags: int) -> CharSet:
+        """Return the members of a class without properties, negation apart."""
+        ascii_only = bool(flags & re.ASCII)
+        members = union(*(_item(item, ascii_only) for item in items))
         if not flags & re.IGNORECASE:
             return members
-        return python_ignore_case(members, spelling, bool(flags & re.ASCII))
+        return python_ignore_case(members, f"[{''.join(map(_spelled_item, items))}]", ascii_only)
 
     def _any(self, _argument: Any, flags: int) -> Node:
         return tree.chars(ALL if flags & re.DOTALL else complement(NEWLINE))
@@ -224,6 +234,13 @@ def _combined(flags: int, added: int, removed: int) -> int:
     if added & types:
         flags &= ~types
     return (flags | added) & ~removed
+
+
+def _item(item: tuple[Any, Any], ascii_only: bool) -> CharSet:
+    code, argument = item
+    if code is op.CATEGORY:
+        return python_class(_CATEGORIES[argument], ascii_only)
+    return normal([(argument, argument) if code is op.LITERAL else argument])
 
 
 def _spelled(code_point: int) -> str:

@@ -1,0 +1,98 @@
+"""Unicode properties in Python patterns: `\\p{...}`, which `re` does not have and keeps free.
+
+In: a pattern. Out: the same pattern with one unused private character for each property, so that the standard library's
+    parser can read it, and what each stands for.
+Idea: `\\p` is an error in `re`, so giving it the meaning that the `regex` package and most other engines agree on takes
+    nothing away. The names are those of the `regex` package: `\\p{Lu}`, `\\p{Greek}`, `\\p{Script=Greek}`, `\\pL`, `\\P{L}`.
+Cost: O(pattern), plus one search of all characters for a new property.
+Not here: ECMAScript's stricter names (see ecma_properties).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from healfsa.errors import RegexSyntaxError
+from healfsa.grammar.regex.charset import CharSet, complement
+from healfsa.grammar.regex.names import any_property
+
+_ESCAPE = re.compile(r"\\(?:([pP])(?:\{(\^?)([\w =:&.-]*)\}|([A-Za-z]))|.)", re.DOTALL)
+_FIRST_PRIVATE = 0xF0000
+
+
+@dataclass(slots=True)
+class Replaced:
+    """A pattern without properties.
+
+    Attributes
+    ----------
+    pattern : str
+        The pattern as it was given.
+    text : str
+        The pattern with a character in place of each property.
+    sets : dict of int to CharSet
+        What the characters stand for.
+    """
+
+    pattern: str
+    text: str = ""
+    sets: dict[int, CharSet] = field(default_factory=dict)
+    _spans: list[tuple[int, int, int]] = field(default_factory=list)  # (offset in text, start and end in pattern)
+
+    def offset(self, at: int) -> int:
+        """Return the offset in the pattern of an offset in the text."""
+        shift = 0
+        for place, start, end in self._spans:
+            if place >= at:
+                break
+            shift = end - place - 1
+        return at + shift
+
+    def original(self, message: str) -> str:
+        """Return a message about the text with the properties as they were written."""
+        for place, start, end in self._spans:
+            message = message.replace(self.text[place], self.pattern[start:end])
+        return message
+
+
+def replace_properties(pattern: str) -> Replaced:
+    """Return `pattern` with its properties replaced.
+
+    Raises
+    ------
+    RegexSyntaxError
+        There is no such property.
+    """
+    found = Replaced(pattern)
+    if "\\p" not in pattern and "\\P" not in pattern:
+        found.text = pattern
+        return found
+    unused = _unused(pattern)
+    pieces, done = [], 0
+    for match in _ESCAPE.finditer(pattern):
+        if match[1] is None:
+            continue
+        code_point = next(unused)
+        found.sets[code_point] = _members(match)
+        pieces += [pattern[done : match.start()], chr(code_point)]
+        found._spans.append((sum(map(len, pieces)) - 1, *match.span()))
+        done = match.end()
+    found.text = "".join([*pieces, pattern[done:]])
+    return found
+
+
+def _members(match: re.Match[str]) -> CharSet:
+    name = match[3] if match[3] is not None else match[4]
+    try:
+        members = any_property(name.strip())
+    except KeyError:
+        raise RegexSyntaxError(f"unknown property {name!r}", match.string, match.span()) from None
+    return complement(members) if (match[1] == "P") != bool(match[2]) else members
+
+
+def _unused(pattern: str) -> Iterator[int]:
+    """Return private characters that the pattern holds neither as they are nor as an escape."""
+    lower = pattern.lower()
+    return (c for c in range(_FIRST_PRIVATE, 0xFFFFE) if chr(c) not in pattern and f"{c:x}" not in lower)
