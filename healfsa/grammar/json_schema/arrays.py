@@ -10,13 +10,15 @@ Not here: expressions (see arrays_text.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from healfsa.grammar.json_schema.nodes import FALSE, TRUE, Formulas, Node
 from healfsa.grammar.json_schema.strings import smaller
 
 EVERY = 1 << 60
+Simple = Callable[[Node], bool]
 MOST_ALTERNATIVES = 8
 
 
@@ -29,9 +31,9 @@ class Contains:
     most: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Aside:
-    """One of the `facts` (or, when not `positive`, none of them) holds too."""
+    """One of the `facts` (or, when not `positive`, none of them) holds too; interned, so equal ones are one object."""
 
     positive: bool
     facts: tuple[Any, ...]
@@ -53,6 +55,14 @@ class Arrays:
     asides: tuple[Aside, ...] = ()
     seen: int = 0
     seen_if: tuple[Node, ...] = ()
+    _hash: list[int] = field(default_factory=list, init=False, compare=False, repr=False)
+
+    def __hash__(self) -> int:
+        """Return the hash, computed once: descriptions are long and often looked up."""
+        if not self._hash:
+            parts = (self.prefix, self.rest, self.least, self.most, self.contains, self.unique, self.asides, self.seen)
+            self._hash.append(hash(parts))
+        return self._hash[0]
 
     def at(self, index: int) -> Node:
         """Return the formula of the item at `index`."""
@@ -103,9 +113,11 @@ def tidy(facts: Arrays) -> Arrays | None:
     return replace(facts, prefix=prefix, most=most, least=least, contains=tuple(contains))
 
 
-def negate(facts: Arrays, formulas: Formulas) -> tuple[Arrays, ...] | None:
+def negate(facts: Arrays, formulas: Formulas, simple: Simple) -> tuple[Arrays, ...] | None:
     """Return descriptions whose union is every array that is not in `facts`; None where that is not cheap."""
     if facts.unique or facts.asides or (facts.prefix and facts.rest not in (TRUE, FALSE)):
+        return None
+    if not all(n is TRUE or simple(n) for n in (*facts.prefix, facts.rest)):
         return None
     found = []
     if facts.least > 0:

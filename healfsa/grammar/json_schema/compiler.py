@@ -36,7 +36,7 @@ from healfsa.grammar.json_schema.nodes import (
 from healfsa.grammar.json_schema.objects import KeyTest, Objects
 from healfsa.grammar.json_schema.refs import Place, References, mentions
 from healfsa.grammar.json_schema.shapes import EVERYTHING, NONE, Algebra, Shape
-from healfsa.grammar.json_schema.strings_text import StringText
+from healfsa.grammar.json_schema.strings_text import StringText, fixed_start
 from healfsa.grammar.json_schema.style import Style
 from healfsa.grammar.json_schema.text import RawWriter, Writer
 
@@ -74,7 +74,7 @@ class Compiler:
         self.references = references or References(schema, draft, resolver)
         self.track = uses_unevaluated(schema)
         self.formulas = Formulas()
-        self.algebra = Algebra(self.formulas, self.holds, self.plainly_empty, self.tags)
+        self.algebra = Algebra(self.formulas, self.holds, self.known)
         self.writer = Writer(style)
         self.strings = StringText(self.writer)
         self.raw = StringText(RawWriter())
@@ -85,8 +85,6 @@ class Compiler:
         self._active: dict[Node, None] = {}
         self._holds: dict[tuple[KeyTest, str], bool] = {}
         self._patterns: set[str] = set()
-        self._tags: dict[Objects, dict[str, frozenset]] = {}
-        self._empty_depth = 0
 
     # formulas to shapes
 
@@ -115,10 +113,7 @@ class Compiler:
         if isinstance(node, Leaf):
             return self._schema(node)
         if isinstance(node, AllOf):
-            found = EVERYTHING
-            for part in node.parts:
-                found = self.algebra.meet(found, self.shape(part))
-            return found
+            return self._conjunction(node.parts)
         if isinstance(node, AnyOf):
             return self.algebra.union(self.shape(p) for p in node.parts)
         if isinstance(node, Negated):
@@ -128,6 +123,18 @@ class Compiler:
         from healfsa.grammar.json_schema.keywords_value import shape_of
 
         return shape_of(self, node.value if isinstance(node, Constant) else None, "", "const")
+
+    def _conjunction(self, parts: tuple[Node, ...]) -> Shape:
+        """Return the intersection, starting from the longest beginning that is known."""
+        found, start = EVERYTHING, 0
+        for end in range(len(parts) - 1, 1, -1):
+            known = self._shapes.get(self.formulas.all_of(*parts[:end]))
+            if known is not None:
+                found, start = known, end
+                break
+        for part in parts[start:]:
+            found = self.algebra.meet(found, self.shape(part))
+        return found
 
     def _schema(self, node: Leaf) -> Shape:
         place: Place = node.place
@@ -178,45 +185,12 @@ class Compiler:
 
     # what is known of values
 
-    def plainly_empty(self, facts: Objects) -> bool:
-        """Say whether some required member plainly has no value."""
-        return any(n in facts.required and self._no_value(node) for n, node in facts.listed)
-
-    def _no_value(self, node: Node) -> bool:
-        if node is TRUE or self._empty_depth > 3:
-            return False
-        self._empty_depth += 1
+    def known(self, node: Node) -> Shape | None:
+        """Return the shape of `node`, or None where it is just being made, or is too deep."""
         try:
-            shape = self.shape(node)
-        except (Loop, LimitExceeded):
-            return False
-        else:
-            if shape.null or shape.booleans or shape.numbers or shape.strings or shape.arrays:
-                return False
-            return all(self.plainly_empty(f) for f in shape.objects)
-        finally:
-            self._empty_depth -= 1
-
-    def tags(self, facts: Objects) -> dict[str, frozenset]:
-        """Return the required members whose values are from a finite set of scalars."""
-        if facts not in self._tags:
-            found = {}
-            for name, node in facts.listed:
-                if name in facts.required and (values := self._scalars(node)) is not None:
-                    found[name] = values
-            self._tags[facts] = found
-        return self._tags[facts]
-
-    def _scalars(self, node: Node) -> frozenset | None:
-        try:
-            shape = self.shape(node)
+            return self.shape(node)
         except (Loop, LimitExceeded):
             return None
-        parts = shape.numbers + shape.strings
-        if shape.arrays or shape.objects or any(p.only is None for p in parts):
-            return None
-        plain = [("null",)] * shape.null + [("boolean", b) for b in shape.booleans]
-        return frozenset(plain + [(type(p).__name__, v) for p in parts for v in p.only])
 
     def finite_strings(self, node: Node) -> list[str] | None:
         """Return the strings that `node` accepts, if they are plainly finite."""
@@ -272,7 +246,10 @@ class Compiler:
 
     def possible(self, tests: frozenset[KeyTest]) -> bool:
         """Say whether some key may pass all tests; asked for the patterns of one schema."""
-        if len(tests) < CHECKED_FROM:
+        starts = [fixed_start(t.what) for t in tests if t.positive and isinstance(t.what, str)]
+        if any(a[: len(b)] != b[: len(a)] for a in starts for b in starts):
+            return False
+        if len(tests) < CHECKED_FROM or sum(t.positive for t in tests) < 2:
             return True
         parts = [self.raw.writer.any_body]
         for test in sorted(tests, key=repr):

@@ -17,6 +17,7 @@ from healfsa.grammar.json_schema.nodes import FALSE, TRUE, Node
 from healfsa.grammar.json_schema.objects import Family, KeyTest, Objects, Seen
 from healfsa.grammar.json_schema.refs import Place
 from healfsa.grammar.json_schema.shapes import EVERYTHING, Shape
+from healfsa.grammar.json_schema.strings_text import fixed_words
 from healfsa.grammar.json_schema.values import count, kind
 
 GROUP = ("properties", "patternProperties", "additionalProperties")
@@ -47,14 +48,17 @@ def group(compiler, place: Place, keyword: str) -> Shape | None:
     names = _mapping(place, schema.get("properties", {}), "properties")
     patterns = _mapping(place, schema.get("patternProperties", {}), "patternProperties")
     listed = tuple((n, compiler.child(place, s, "properties", n)) for n, s in names.items())
-    matched = tuple((p, _pattern_node(compiler, place, p, s)) for p, s in patterns.items())
+    nodes = {p: _pattern_node(compiler, place, p, s) for p, s in patterns.items()}
+    words = {p: w for p in nodes if (w := fixed_words(p)) is not None}
+    matched = tuple((p, node) for p, node in nodes.items() if p not in words)
     closed = "additionalProperties" in schema
     other = compiler.child(place, schema["additionalProperties"], "additionalProperties") if closed else TRUE
     found = Objects(listed, tuple(names), implicit=not closed and not patterns)
     families = _families(compiler, matched, other)
-    merged = tuple((n, _merged(compiler, n, node, matched)) for n, node in listed)
+    listed += tuple((n, TRUE) for w in words.values() for n in sorted(w) if n not in names)
+    merged = {n: _merged(compiler, n, node, tuple(nodes.items())) for n, node in listed}
     seen = Seen(frozenset(names), frozenset(patterns), closed) if compiler.track else objects.NOT_SEEN
-    return with_objects(objects.tidy(replace(found, listed=merged, families=families, seen=seen), compiler.holds))
+    return with_objects(objects.tidy(replace(found, listed=tuple(merged.items()), families=families, seen=seen), compiler.holds))
 
 
 def _pattern_node(compiler, place: Place, pattern: str, schema: Any) -> Node:

@@ -17,7 +17,7 @@ from healfsa.grammar.json_schema.numbers import Numbers
 from healfsa.grammar.json_schema.refs import Place
 from healfsa.grammar.json_schema.shapes import EVERYTHING, Shape
 from healfsa.grammar.json_schema.strings import Strings, Test
-from healfsa.grammar.json_schema.strings_text import tree_of
+from healfsa.grammar.json_schema.strings_text import fixed_words, tree_of
 from healfsa.grammar.json_schema.values import count, kind, number
 
 _WHOLE = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
@@ -93,6 +93,9 @@ def check_pattern(place: Place, value: Any, *tokens: str) -> None:
 def pattern(compiler, place: Place, value: Any) -> Shape:
     """`pattern`: found anywhere in the string."""
     compiler.check_pattern(place, value, "pattern")
+    words = fixed_words(value)
+    if words:
+        return with_strings(only=words)
     return with_strings(tests=frozenset((Test("pattern", value),)))
 
 

@@ -8,6 +8,7 @@ Not here: which draft has which keyword (see drafts.py).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -162,6 +163,7 @@ def if_(compiler, place: Place, value: Any) -> Shape | None:
         compiler.shape(compiler.child(place, schema[k], k)) if k in schema else EVERYTHING for k in ("then", "else")
     )
     algebra = compiler.algebra
+    condition = replace(condition, objects=tuple(p for f in condition.objects for p in objects.by_presence(f)))
     return algebra.union([algebra.meet(condition, then), algebra.meet(algebra.negate(condition), other)])
 
 

@@ -9,6 +9,7 @@ Not here: meaning (see shapes.py, compiler.py).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,9 +79,10 @@ class Formulas:
     """Makes formulas and interns them."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple, Node] = {}
+        self._known: dict[tuple, Any] = {}
 
-    def _intern(self, key: tuple, make) -> Node:
+    def interned(self, key: tuple, make: Callable[[], Any]) -> Any:
+        """Return the one object for `key`, made at the first call."""
         if key not in self._known:
             self._known[key] = make()
         return self._known[key]
@@ -93,22 +95,22 @@ class Formulas:
             return FALSE
         if isinstance(place.schema, dict) and not place.schema:
             return TRUE
-        return self._intern(("leaf", place.key), lambda: Leaf(place))
+        return self.interned(("leaf", place.key), lambda: Leaf(place))
 
     def constant(self, value: Any, text: str) -> Node:
         """Return the formula of one value; `text` is its canonical spelling."""
-        return self._intern(("constant", text), lambda: Constant(value))
+        return self.interned(("constant", text), lambda: Constant(value))
 
     def all_of(self, *parts: Node) -> Node:
         """Return the conjunction."""
         flat = _flat(parts, AllOf, TRUE)
-        if FALSE in flat:
-            return FALSE
-        if any(isinstance(p, Negated) and p.part in flat for p in flat):
-            return FALSE
+        if len(flat) > 1:
+            members = set(flat)
+            if FALSE in members or any(isinstance(p, Negated) and p.part in members for p in flat):
+                return FALSE
         if len(flat) <= 1:
             return flat[0] if flat else TRUE
-        return self._intern(("all", *flat), lambda: AllOf(flat))
+        return self.interned(("all", *flat), lambda: AllOf(flat))
 
     def any_of(self, *parts: Node) -> Node:
         """Return the disjunction."""
@@ -117,7 +119,7 @@ class Formulas:
             return TRUE
         if len(flat) <= 1:
             return flat[0] if flat else FALSE
-        return self._intern(("any", *flat), lambda: AnyOf(flat))
+        return self.interned(("any", *flat), lambda: AnyOf(flat))
 
     def negated(self, part: Node) -> Node:
         """Return the complement."""
@@ -127,7 +129,7 @@ class Formulas:
             return part.part
         if isinstance(part, Mentioned):
             return FALSE
-        return self._intern(("not", part), lambda: Negated(part))
+        return self.interned(("not", part), lambda: Negated(part))
 
     def mentioned(self, part: Node) -> Node:
         """Return every value, with the keys of `part` listed."""
@@ -135,7 +137,7 @@ class Formulas:
             part = part.part
         if isinstance(part, (Always, Never, Constant)):
             return TRUE
-        return self._intern(("mentioned", part), lambda: Mentioned(part))
+        return self.interned(("mentioned", part), lambda: Mentioned(part))
 
 
 def _flat(parts: tuple[Node, ...], kind: type, neutral: Node) -> tuple[Node, ...]:

@@ -12,10 +12,10 @@ Not here: expressions (see objects_text.py).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from healfsa.errors import UnsupportedFeature
-from healfsa.grammar.json_schema.arrays import MOST_ALTERNATIVES, Aside
+from healfsa.grammar.json_schema.arrays import MOST_ALTERNATIVES, Aside, Simple
 from healfsa.grammar.json_schema.nodes import FALSE, TRUE, Formulas, Node
 from healfsa.grammar.json_schema.strings import smaller
 
@@ -74,6 +74,14 @@ class Objects:
     asides: tuple[Aside, ...] = ()
     seen: Seen = NOT_SEEN
     implicit: bool = True
+    _hash: list[int] = field(default_factory=list, init=False, compare=False, repr=False)
+
+    def __hash__(self) -> int:
+        """Return the hash, computed once: descriptions are long and often looked up."""
+        if not self._hash:
+            parts = (self.listed, self.order, self.families, self.required, self.least, self.most, self.asides, self.seen)
+            self._hash.append(hash(parts))
+        return self._hash[0]
 
 
 ALL = Objects()
@@ -156,9 +164,11 @@ def tidy(facts: Objects, holds: Holds) -> Objects | None:
     return replace(facts, listed=listed, least=least, most=most)
 
 
-def negate(facts: Objects, formulas: Formulas) -> tuple[Objects, ...] | None:
+def negate(facts: Objects, formulas: Formulas, simple: Simple) -> tuple[Objects, ...] | None:
     """Return descriptions whose union is every object that is not in `facts`; None where that is not cheap."""
     if facts.asides or facts.families != OPEN:
+        return None
+    if not all(n is TRUE or simple(n) for _, n in facts.listed):
         return None
     found = []
     for name, node in facts.listed:
@@ -194,3 +204,13 @@ def split_families(patterned: list[tuple[str, Node]], other: Node) -> tuple[Fami
             found.append(Family(before | {KeyTest(pattern)}, node))
         before |= {KeyTest(pattern, False)}
     return (*found, *([] if other is FALSE else [Family(before, other)]))
+
+
+def by_presence(facts: Objects) -> tuple[Objects, ...]:
+    """Return `facts`, split by the presence of its one optional name: unions over one name then stay small in products."""
+    if len(facts.listed) != 1 or facts.required or facts.families != OPEN:
+        return (facts,)
+    name, node = facts.listed[0]
+    if node is FALSE:
+        return (facts,)
+    return replace(facts, listed=((name, FALSE),)), replace(facts, required=frozenset((name,)), least=max(1, facts.least))

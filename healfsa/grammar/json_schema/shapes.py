@@ -16,12 +16,14 @@ from dataclasses import dataclass, replace
 from healfsa.errors import UnsupportedFeature
 from healfsa.grammar.json_schema import arrays, numbers, objects, strings
 from healfsa.grammar.json_schema.arrays import Aside, Arrays
-from healfsa.grammar.json_schema.nodes import Formulas
+from healfsa.grammar.json_schema.nodes import FALSE, Formulas, Node
 from healfsa.grammar.json_schema.numbers import Numbers
 from healfsa.grammar.json_schema.objects import Holds, Objects
 from healfsa.grammar.json_schema.strings import Strings, Test
 
 MOST_PRODUCTS = 64
+MOST_PAIRS = 4096
+MOST_OBJECTS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,11 @@ NONE = Shape(False, frozenset(), (), (), (), ())
 
 @dataclass(frozen=True, slots=True)
 class Algebra:
-    """Operations on shapes; needs the formulas' maker, a judge of keys, and what is known of the members of objects."""
+    """Operations on shapes; needs the formulas' maker, a judge of keys, and the shapes of members where they are known."""
 
     formulas: Formulas
     holds: Holds
-    plainly_empty: Callable[[Objects], bool]
-    tags: Callable[[Objects], dict[str, frozenset]]
+    known: Callable[[Node], Shape | None]
 
     def meet(self, a: Shape, b: Shape) -> Shape:
         """Return the intersection."""
@@ -63,8 +64,19 @@ class Algebra:
             _product(a.numbers, b.numbers, numbers.ALL, numbers.meet, None),
             _product(a.strings, b.strings, strings.ALL, strings.meet, _aside_string),
             _product(a.arrays, b.arrays, arrays.ALL, self.meet_arrays, self._aside_array),
-            _product(a.objects, b.objects, objects.ALL, self.meet_objects, self.aside_object),
+            self._meet_all_objects(a.objects, b.objects),
         )
+
+    def _meet_all_objects(self, a: tuple[Objects, ...], b: tuple[Objects, ...]) -> tuple[Objects, ...]:
+        """Return the product of two unions, without the pairs that plainly exclude each other."""
+        if len(a) == 1 or len(b) == 1:
+            return _product(a, b, objects.ALL, self.meet_objects, None)
+        if len(a) * len(b) <= MOST_PAIRS:
+            pairs = [(x, y) for x in a for y in b if not self.objects_apart(x, y, 1)]
+            if len(pairs) <= MOST_OBJECTS:
+                return tuple(dict.fromkeys(m for x, y in pairs if (m := self.meet_objects(x, y)) is not None))
+        few, many = (a, b) if len(a) <= len(b) else (b, a)
+        return tuple(m for x in few if (m := self.aside_object(x, many)) is not None)
 
     def meet_arrays(self, a: Arrays, b: Arrays) -> Arrays | None:
         """Return the intersection of two descriptions of arrays."""
@@ -75,7 +87,10 @@ class Algebra:
         return objects.meet(a, b, self.formulas, self.holds)
 
     def _aside_array(self, a: Arrays, others: tuple[Arrays, ...], positive: bool = True) -> Arrays | None:
-        return replace(a, asides=(*a.asides, Aside(positive, others)))
+        return replace(a, asides=_with(a.asides, self._aside(positive, others)))
+
+    def _aside(self, positive: bool, facts: tuple) -> Aside:
+        return self.formulas.interned(("aside", positive, facts), lambda: Aside(positive, facts))
 
     def aside_object(self, a: Objects, others: tuple[Objects, ...], positive: bool = True) -> Objects | None:
         """Return `a` with one (or none) of `others` demanded as well, all their names listed."""
@@ -85,7 +100,7 @@ class Algebra:
                 names[name] = self.formulas.all_of(names.get(name, self.formulas.mentioned(node)), self.formulas.mentioned(node))
         listing = Objects(listed=tuple(names.items()))
         joined = self.meet_objects(a, listing) if names else a
-        return joined and replace(joined, asides=(*joined.asides, Aside(positive, others)))
+        return joined and replace(joined, asides=_with(joined.asides, self._aside(positive, others)))
 
     def union(self, parts: Iterable[Shape]) -> Shape:
         """Return the union."""
@@ -126,18 +141,40 @@ class Algebra:
             found.append(shape)
         return found
 
-    def apart(self, a: Shape, b: Shape) -> bool:
+    def apart(self, a: Shape, b: Shape, depth: int = 3) -> bool:
         """Say whether the shapes are cheaply seen to have no value in common."""
-        if (a.null and b.null) or a.booleans & b.booleans or (a.arrays and b.arrays):
+        if (a.null and b.null) or a.booleans & b.booleans:
             return False
-        pairs = [(a.numbers, b.numbers), (a.strings, b.strings)]
-        if not all(_finite_apart(x, y) for xs, ys in pairs for x in xs for y in ys):
+        if any(numbers.meet(x, y) is not None for x in a.numbers for y in b.numbers):
             return False
-        return all(self._tagged_apart(x, y) for x in a.objects for y in b.objects)
+        if any(strings.meet(x, y) is not None for x in a.strings for y in b.strings):
+            return False
+        if any(self.meet_arrays(x, y) is not None for x in a.arrays for y in b.arrays):
+            return False
+        return all(self.objects_apart(x, y, depth) for x in a.objects for y in b.objects)
 
-    def _tagged_apart(self, a: Objects, b: Objects) -> bool:
-        left, right = self.tags(a), self.tags(b)
-        return any(name in right and not values & right[name] for name, values in left.items())
+    def objects_apart(self, a: Objects, b: Objects, depth: int = 3) -> bool:
+        """Say whether some required member cannot suit both descriptions, or their counts exclude each other."""
+        if _crossed(a.least, b.most) or _crossed(b.least, a.most):
+            return True
+        for name in sorted(a.required | b.required):
+            left, right = objects.at(a, name, self.holds), objects.at(b, name, self.holds)
+            if left is FALSE or right is FALSE:
+                return True
+            if depth and left is not right and self._nodes_apart(left, right, depth - 1):
+                return True
+        return False
+
+    def _nodes_apart(self, a: Node, b: Node, depth: int) -> bool:
+        left, right = self.known(a), self.known(b)
+        return left is not None and right is not None and self.apart(left, right, depth)
+
+    def simple(self, node: Node) -> bool:
+        """Say whether the complement of `node` is cheap: it speaks of scalars only."""
+        shape = self.known(node)
+        if shape is None:
+            return False
+        return all(f == arrays.ALL for f in shape.arrays) and all(f == objects.ALL for f in shape.objects)
 
     def _subtract_arrays(self, found: tuple[Arrays, ...], taken: tuple[Arrays, ...]) -> tuple[Arrays, ...]:
         for b in taken:
@@ -151,9 +188,9 @@ class Algebra:
             return []
         if self.meet_arrays(a, b) is None:
             return [a]
-        parts = arrays.negate(b, self.formulas)
+        parts = arrays.negate(b, self.formulas, self.simple)
         if parts is None or len(parts) > MOST_PRODUCTS:
-            return [replace(a, asides=(*a.asides, Aside(False, (b,))))]
+            return [self._aside_array(a, (b,), False)]
         return [m for p in parts if (m := self.meet_arrays(a, p)) is not None]
 
     def _subtract_objects(self, found: tuple[Objects, ...], taken: tuple[Objects, ...]) -> tuple[Objects, ...]:
@@ -166,19 +203,22 @@ class Algebra:
     def _object_without(self, a: Objects, b: Objects, width: int) -> list[Objects]:
         if a == b:
             return []
-        joined = self.meet_objects(a, b)
-        if joined is None or self.plainly_empty(joined):
+        if self.objects_apart(a, b):
             return [a]
-        parts = objects.negate(b, self.formulas)
-        if parts is None or len(parts) * width > MOST_PRODUCTS:
+        parts = objects.negate(b, self.formulas, self.simple)
+        if parts is None or (len(parts) > 1 and len(parts) * width > MOST_PRODUCTS):
             aside = self.aside_object(a, (b,), False)
             return [] if aside is None else [aside]
-        met = [m for p in parts if (m := self.meet_objects(a, p)) is not None]
-        return [m for m in met if not self.plainly_empty(m)]
+        met = [self.meet_objects(a, p) for p in parts if not self.objects_apart(a, p)]
+        return [m for m in met if m is not None]
 
 
-def _finite_apart(a: Numbers | Strings, b: Numbers | Strings) -> bool:
-    return a.only is not None and b.only is not None and not a.only & b.only
+def _with(asides: tuple[Aside, ...], aside: Aside) -> tuple[Aside, ...]:
+    return asides if aside in asides else (*asides, aside)
+
+
+def _crossed(least: int, most: int | None) -> bool:
+    return most is not None and least > most
 
 
 def _aside_string(a: Strings, others: tuple[Strings, ...]) -> Strings:

@@ -10,12 +10,31 @@ Not here: what formats mean (see formats.py).
 
 from __future__ import annotations
 
+import re
+
 from healfsa.errors import RegexSyntaxError
 from healfsa.grammar import expression as ex
 from healfsa.grammar.json_schema import formats
 from healfsa.grammar.json_schema.strings import ALL, Strings, Test
 from healfsa.grammar.json_schema.text import RawWriter, Writer
 from healfsa.grammar.regex import Node, compile_pattern, to_expression
+
+
+_CHARS = r"[\w \-:/,@#]"
+_WORDS = re.compile(rf"\^(?:(?P<one>{_CHARS}+)|\((?:\?:)?(?P<many>{_CHARS}+(?:\|{_CHARS}+)*)\))\$", re.ASCII)
+_START = re.compile(rf"\^((?:{_CHARS}(?![?*{{+|]))+)", re.ASCII)
+
+
+def fixed_words(pattern: str) -> frozenset[str] | None:
+    """Return the words of a pattern like `^(a|b)$` that means nothing else; None for all others."""
+    found = _WORDS.fullmatch(pattern)
+    return frozenset((found["one"] or found["many"]).split("|")) if found else None
+
+
+def fixed_start(pattern: str) -> str:
+    """Return characters with which every match of the pattern begins, as far as they are plainly seen."""
+    found = _START.match(pattern)
+    return found[1] if found and "|" not in pattern else ""
 
 
 class StringText:

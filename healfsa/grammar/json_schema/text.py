@@ -68,6 +68,9 @@ class Writer:
 
     def body(self, text: str) -> ex.Expression:
         """Return the characters of `text`, spelled for the inside of a string."""
+        plain = self._plain(text)
+        if plain is not None:
+            return ex.literal(plain)
         return ex.concat(*(self.character(((ord(c), ord(c)),)) for c in text))
 
     def bodies(self, texts: Iterable[str]) -> ex.Expression:
