@@ -1,7 +1,7 @@
 """The engine: everything that requests over one vocabulary share.
 
 In: grammars, prompts. Out: compiled indexes, healed prompts, matchers.
-Idea: compiled things are immutable and kept by the grammar's key; two threads that want the same grammar compile it once.
+Idea: compiled things are immutable and kept by the grammar's key; threads that want the same grammar compile it once.
 Cost: a known grammar is one dict look-up. Not here: what changes per request (matcher).
 """
 
@@ -75,7 +75,7 @@ class Engine:
             return self._own(grammar)
         if not isinstance(grammar, Grammar):
             raise GrammarError(
-                f"a grammar is needed, not {type(grammar).__name__}", hint="make one with healfsa.regex, json_schema, ..."
+                f"a grammar is needed, not {type(grammar).__name__}", hint="make one, for example with healfsa.regex"
             )
         with self._lock:
             index = self._known.pop(grammar.key, None)
@@ -119,7 +119,11 @@ class Engine:
         return index
 
     def heal(
-        self, prompt: str | bytes | Sequence[int], policy: str | int = "auto", prefill: str | bytes | None = None, **options: Any
+        self,
+        prompt: str | bytes | Sequence[int],
+        policy: str | int = "auto",
+        prefill: str | bytes | None = None,
+        **options: Any,
     ) -> Boundary:
         """Cut a prompt back to a safe token boundary; see `healfsa.healing.heal` for policies and options.
 
@@ -149,7 +153,7 @@ class Engine:
         if not index.is_live(state):
             raise prefill_error(index, prompt.prefill, prompt.owed)
         if prompt.owed and not index.covers(state, prompt.owed):
-            raise PromptError("no tokens can write the owed bytes and go on", prompt.owed, 0, hint="heal with policy 'off'")
+            raise PromptError("no tokens can write the owed bytes and go on", prompt.owed, hint="heal with policy 'off'")
         return Matcher(index, state, prompt.owed, prompt)
 
     def _index(self, grammar: Masks | Grammar) -> Masks:

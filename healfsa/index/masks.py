@@ -1,6 +1,6 @@
 """What every index can do: give rows, remember them, and take owed bytes into account.
 
-In: `_tokens(state)`, `tokens_below`, `advance` of the class below. Out: rows, filled bitmasks, states behind owed tokens.
+In: what the classes below answer. Out: rows, filled bitmasks, states behind owed tokens.
 Idea: a row is remembered by its state; while bytes are owed, by state and bytes.
 Cost: see rows. Not here: where tokens and states come from (see index, anytext).
 """
@@ -96,7 +96,7 @@ class Masks:
         return self._words(state, b"")
 
     def row_owed(self, state: int, owed: bytes) -> np.ndarray:
-        """Return the tokens allowed while `owed` is to be written in front of `state`, as np.int32[words], read-only."""
+        """Return the tokens allowed while `owed` is to be written in front of `state`, as `row` does."""
         return self._words(state, owed)
 
     def _words(self, state: int, owed: bytes) -> np.ndarray:
@@ -128,7 +128,7 @@ class Masks:
         return self.vocabulary.spellable.issuperset(owed) or bool(len(owed_tokens(self, state, owed)))
 
     def advance_owed(self, state: int, owed: bytes, token_id: int) -> tuple[int, bytes]:
-        """Return state and owed bytes behind `token_id` while `owed` is still to be written; `REJECTED` as the state."""
+        """Return state (`REJECTED`: not allowed) and owed bytes behind `token_id`, while `owed` is to be written."""
         if self.tables.kinds[token_id] != TEXT:
             return REJECTED, owed
         data = self.vocabulary.bytes_of(token_id) or b""

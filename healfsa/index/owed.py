@@ -40,7 +40,7 @@ def path(masks: Masks, data: bytes) -> list[int]:
 
 
 def covered(masks: Masks, state: int, owed: bytes) -> list[bool]:
-    """Return for each k whether owed[k:] can be written by tokens and lead to a live state (always true for the end)."""
+    """Return for each k whether owed[k:] can be written by tokens and lead to a live state (true for the end)."""
     if masks.vocabulary.spellable.issuperset(owed):
         return [True] * (len(owed) + 1)
     able = [False] * len(owed) + [True]

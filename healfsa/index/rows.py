@@ -1,8 +1,8 @@
 """Rows and the pool that keeps them: which tokens are allowed, stored as small as they are.
 
 In: token ids that a walk found, over a base of words that many rows share. Out: `Row`, equal rows being one object.
-Idea: most rows allow a handful of tokens, and wide rows differ from a shared base by a handful; so a row is a base and a
-    list. The pool counts bytes and lets go of whole indexes, least recently used first; a row that was let go is
+Idea: most rows allow a handful of tokens, and wide rows differ from a shared base by a handful; so a row is a base
+    and a list. The pool counts bytes and lets go of whole indexes, least recently used first; a row that was let go is
     walked again when it is needed, so no matcher ever holds one.
 Cost: a few hundred nanoseconds to look up, V/8 bytes written to fill.
 Not here: how the tokens are found (see index).
@@ -33,7 +33,7 @@ class Row:
         self.base = base
         self.tokens = tokens
         self.nbytes = OVERHEAD + tokens.nbytes + (0 if shared else base.nbytes)
-        self.content = (id(base) if shared else blake2b(base, digest_size=16).digest(), tokens.tobytes())
+        self.content = (id(base) if shared else blake2b(base.data, digest_size=16).digest(), tokens.tobytes())
         self.users = 0
 
 

@@ -99,7 +99,8 @@ def test_rows_equal_brute_force(name):
         plain = Automaton.from_expression(expression)  # over all bytes: what tokens can do is decided by brute force
         walks = 12 if vocabulary.size > 200 else 25
         for state, path in reachable(index, plain, random_, walks):
-            assert np.array_equal(flags_of(index.row(state), vocabulary.size), brute(index, plain, path)), (pattern, state)
+            got = flags_of(index.row(state), vocabulary.size)
+            assert np.array_equal(got, brute(index, plain, path)), (pattern, state)
             pairs += 1
     assert pairs > 50
 
