@@ -107,6 +107,8 @@ def _read(content: np.ndarray, key: str) -> Layout:
         n_bytes = length * np.dtype(dtype).itemsize
         arrays[name] = content[end : end + n_bytes].view(dtype)
         end += n_bytes + (-n_bytes % 8)
+    if end != content.size:
+        raise ValueError("of another length than its head says")
     names: dict[str, Any] = {name: head[name] for name in ("size", "bos_id", "specials", "added_text", "fingerprint")}
     return Layout(eos_ids=tuple(head["eos_ids"]), **names, **arrays)
 

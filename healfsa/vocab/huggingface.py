@@ -270,6 +270,10 @@ class HuggingFaceAdapter(Adapter):
         return [token.id for token in self.model.tokenize(alphabet_text(data))]
 
     @cached_property
+    def _normalizer_marks_spaces(self) -> bool:
+        return SPACE_MARK in json.dumps(self.normalizer, ensure_ascii=False)
+
+    @cached_property
     def _cuts_losslessly(self) -> bool:
         return cuts_losslessly(self.normalizer, self.pre_tokenizer)
 
@@ -290,6 +294,8 @@ class HuggingFaceAdapter(Adapter):
         pre_tokenizer = self._parts["pre_tokenizer"]
         if pre_tokenizer is None:
             return super().pre_tokenize(text)
+        if self._normalizer_marks_spaces:
+            text = text.replace(" ", SPACE_MARK)  # as the pre-tokenizer would see it
         return [span for _, span in pre_tokenizer.pre_tokenize_str(text)]
 
     def symbols(self, text: str) -> list[int] | None:

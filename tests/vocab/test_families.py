@@ -86,6 +86,14 @@ def test_the_rules_alone_give_the_same_ids(build):
             assert merged(vocabulary, text) == vocabulary.encode(text), text
 
 
+def test_the_pre_tokenizer_sees_marks_where_the_normaliser_writes_them():
+    tokenizer = sentencepiece_style(prefix="none")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    vocabulary = Vocabulary.from_tokenizer(tokenizer)
+    assert vocabulary.tokenizer.pre_tokenize("a  the") == [(0, 6)]
+    assert merged(vocabulary, "a  the") == vocabulary.encode("a  the")
+
+
 def test_unigram_models_have_scores_and_no_merges():
     for build in (unigram, lambda: processor("unigram")):
         adapter = Vocabulary.from_tokenizer(build()).tokenizer
