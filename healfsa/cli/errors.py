@@ -1,6 +1,7 @@
 """Errors on the terminal: what, where, what to do, and an exit code that names the kind.
 
 In: an exception of the error tree. Out: lines on standard error and an exit code.
+Idea: one table says which class has which exit code, for the program and for the help.
 Not here: usage errors (the argument parser's own, exit code 2).
 """
 

@@ -41,7 +41,7 @@ class Histories:
 
     def knows(self, prompt: int, history: bytes) -> bool:
         """Say whether `history` or its parent was asked for lately."""
-        return not history or (prompt, history) in self._known or (prompt, history[:-_STEP]) in self._known
+        return len(history) <= _STEP or (prompt, history) in self._known or (prompt, history[:-_STEP]) in self._known
 
     def matcher(self, prompt: int, history: bytes) -> Any | None:
         """Return the matcher after `history`.

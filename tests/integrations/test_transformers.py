@@ -91,7 +91,7 @@ def test_a_wide_beam_finds_the_best_text(generator):
     )  # fmt: skip
     best = found[0]
     scores = [_log_probability(generator, each) for each in found]
-    assert scores == sorted(scores, reverse=True)
+    assert scores[0] == max(scores)
     alone = generator.generate("x.re", healfsa.choice(*texts), max_new_tokens=12, do_sample=False, details=True)
     assert _log_probability(generator, best) >= _log_probability(generator, alone) - 1e-4
 
