@@ -18,6 +18,7 @@ from healfsa.grammar.tags import freetext
 from healfsa.grammar.tags.formats import Watch
 from healfsa.grammar.tags.template import Marker, Pieces, Slot, Text, to_expression
 from healfsa.grammar.utf8 import TEXT
+from healfsa.library.markers import spared
 from healfsa.library.styles import AT_START, Frame, Layout, ToolStyle
 
 GAP = ex.repeat(ex.byte_set(b"\n "), 0, 4)
@@ -37,19 +38,19 @@ class CallGrammar:
     """Builds the expression; one use."""
 
     def __init__(
-        self, style: ToolStyle, arguments: Mapping[str, ex.Expression], specials: frozenset[str], wish: Wish
+        self,
+        style: ToolStyle,
+        arguments: Mapping[str, ex.Expression],
+        specials: frozenset[str],
+        absent: frozenset[str],
+        wish: Wish,
     ) -> None:
         self.style = style
         self.arguments = arguments
         self.specials = specials
         self.wish = wish
-        self.layouts = [lo for lo in style.layouts if not (lo.optional and self._lacks(lo))] or list(style.layouts)
+        self.layouts = [layout for layout in style.layouts if not spared(layout, absent)]
         self.fields = {name: regex(pattern).expression for name, pattern in style.fields}
-
-    def _lacks(self, layout: Layout) -> bool:
-        """Say whether an optional layout has a marker that is meant to be special and is not known as such."""
-        text = "".join((layout.begin, layout.end, *layout.forms))
-        return any(marker in text and marker not in self.specials for marker in self.style.special)
 
     def pieces(self, template: str) -> Pieces:
         """Return the pieces of a template of the style."""

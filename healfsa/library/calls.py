@@ -134,13 +134,15 @@ def tool_calls(
     known, why = _style(style, vocabulary, chat_template)
     mode, offered = _choice(choice, read_tools(tools))
     wish = Wish(mode, parallel, _reasoning(reasoning, known))
-    specials = marks.resolve(known, vocabulary, markers)
+    specials, absent = marks.resolve(known, vocabulary, markers)
     compiled = {} if mode == "none" else {tool.name: _arguments(tool, known, specials, strict) for tool in offered}
-    found = CallGrammar(known, {name: g.expression for name, g in compiled.items()}, specials, wish).whole()
+    found = CallGrammar(known, {name: g.expression for name, g in compiled.items()}, specials, absent, wish).whole()
     keys = [(name, g.key) for name, g in compiled.items()]
     entries = tuple(entry for g in compiled.values() for entry in g.report_entries)
     source = f"{known.name}: {', '.join(compiled)}"
-    grammar = make_grammar(found, "tool_calls", source, known, wish, sorted(specials), keys, report_entries=entries)
+    grammar = make_grammar(
+        found, "tool_calls", source, known, wish, sorted(specials), sorted(absent), keys, report_entries=entries
+    )
     return ToolCalls(grammar, known, why, offered, specials, wish, vocabulary)
 
 
@@ -155,7 +157,9 @@ def _style(style: str | ToolStyle, vocabulary: Any, chat_template: Any) -> tuple
     holder = vocabulary if vocabulary is not None else chat_template
     if template is None and chat_template is not None:
         template = getattr(chat_template, "chat_template", None)
-    found = recognise(_NoTokens() if isinstance(holder, str) else holder, template if isinstance(template, str) else None)
+    found = recognise(
+        _NoTokens() if isinstance(holder, str) else holder, template if isinstance(template, str) else None
+    )
     return get_style(found.style), found.why
 
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import Any
 
 from healfsa.errors import GrammarError, IncompatibleVocabulary
-from healfsa.library.styles import ToolStyle
+from healfsa.library.styles import Layout, ToolStyle
 
 
-def resolve(style: ToolStyle, vocabulary: Any = None, markers: str = "auto") -> frozenset[str]:
-    """Return the markers that are special tokens.
+def resolve(style: ToolStyle, vocabulary: Any = None, markers: str = "auto") -> tuple[frozenset[str], frozenset[str]]:
+    """Return the markers that are special tokens, and those that ought to be and are not there at all.
 
     Parameters
     ----------
@@ -33,25 +33,29 @@ def resolve(style: ToolStyle, vocabulary: Any = None, markers: str = "auto") -> 
         The tokenizer lacks special tokens that the style cannot do without.
     """
     if markers == "text":
-        return frozenset()
+        return frozenset(), frozenset()
     if markers != "auto":
         raise GrammarError(f"markers is {markers!r}", hint='it is "auto" or "text"')
     if vocabulary is None:
-        return frozenset(style.special)
-    missing = missing_markers(style, vocabulary)
+        return frozenset(style.special), frozenset()
+    absent = frozenset(m for m in style.special if m not in vocabulary.specials and m not in vocabulary.added_text)
+    missing = [marker for marker in style.special if marker in absent and marker in _needed(style, absent)]
     if missing:
         shown = ", ".join(repr(m) for m in missing)
         raise IncompatibleVocabulary(
             f"the tokenizer has no special token {shown}, which the tool style {style.name!r} needs",
             hint='name another style, or style="auto" to have one recognised',
         )
-    return frozenset(marker for marker in style.markers if marker in vocabulary.specials)
+    return frozenset(marker for marker in style.markers if marker in vocabulary.specials), absent
 
 
-def missing_markers(style: ToolStyle, vocabulary: Any) -> tuple[str, ...]:
-    """Return the special markers that the vocabulary has neither as special nor as added token and that no layout spares."""
-    absent = [m for m in style.special if m not in vocabulary.specials and m not in vocabulary.added_text]
-    texts = ["".join((lo.begin, lo.end, *lo.forms)) for lo in style.layouts if not lo.optional]
-    texts += [frame.begin + frame.end for frame in (style.reasoning, style.preamble, style.text) if frame is not None]
-    spared = {m for lo in style.layouts if lo.optional for m in style.special if m in "".join((lo.begin, lo.end, *lo.forms))}
-    return tuple(m for m in absent if m not in spared or any(m in text for text in texts))
+def spared(layout: Layout, absent: frozenset[str]) -> bool:
+    """Say whether an optional layout is left out because a marker of it is absent."""
+    return layout.optional and any(marker in "".join((layout.begin, layout.end, *layout.forms)) for marker in absent)
+
+
+def _needed(style: ToolStyle, absent: frozenset[str]) -> str:
+    """Return all templates that are used, joined."""
+    frames = [frame.begin + frame.end for frame in (style.reasoning, style.preamble, style.text) if frame is not None]
+    used = [lo for lo in style.layouts if not spared(lo, absent)]
+    return "\n".join([*frames, *("".join((lo.begin, lo.end, *lo.forms)) for lo in used)])

@@ -79,7 +79,8 @@ def _tokens(tokenizer: Any) -> frozenset[str]:
     if hasattr(tokenizer, "get_added_tokens_decoder"):
         return frozenset(token.content for token in tokenizer.get_added_tokens_decoder().values())
     raise GrammarError(
-        f"a {type(tokenizer).__name__} does not tell its special tokens", hint="pass healfsa.Vocabulary.from_tokenizer(...)"
+        f"a {type(tokenizer).__name__} does not tell its special tokens",
+        hint="pass healfsa.Vocabulary.from_tokenizer(...)",
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from healfsa.errors import GrammarError
@@ -21,7 +21,22 @@ from healfsa.grammar.tags.template import Marker, Pieces, Slot, Text, parse
 
 AT_START, IN_TEXT = "at start", "in text"
 KEYS = set(
-    "title source models arguments id markers fields recognise reasoning preamble text layout accepts rejects".split()
+    [
+        "title",
+        "source",
+        "models",
+        "arguments",
+        "id",
+        "markers",
+        "fields",
+        "recognise",
+        "reasoning",
+        "preamble",
+        "text",
+        "layout",
+        "accepts",
+        "rejects",
+    ]
 )
 
 
@@ -105,7 +120,7 @@ def style_names() -> tuple[str, ...]:
     return tuple(name.removeprefix("tools/") for name in data.names("tools"))
 
 
-@lru_cache(maxsize=None)
+@cache
 def get_style(name: str) -> ToolStyle:
     """Return the tool style of this name.
 

@@ -9,15 +9,17 @@ Not here: the schema compiler (see healfsa.grammar.json_schema), what stands aro
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cache
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from typing import Any
 
 from healfsa.errors import GrammarError
 from healfsa.grammar.grammar import Grammar, make_grammar
 from healfsa.grammar.json_schema.compiler import Compiler
 from healfsa.grammar.json_schema.maker import json_schema
+from healfsa.grammar.json_schema.objects import at
 from healfsa.grammar.json_schema.sources import read
 from healfsa.grammar.json_schema.style import Style
 from healfsa.grammar.tags import data
@@ -127,3 +129,23 @@ class ArgumentCompiler(Compiler):
         else:
             self.emitter = QuotedEmitter(self.writer.style, *parts, style.quote, style.quote in specials)
             self.writer, self.strings = self.emitter.writer, self.emitter.strings
+
+
+def value_kinds(schema: Any) -> Callable[[str], tuple[bool, bool]]:
+    """Return a function from an argument's name to whether it may be a string, and whether it may be something else."""
+    text = schema if isinstance(schema, (str, bytes)) else json.dumps(read(schema)[0], default=str, sort_keys=True)
+    return _kinds_of(text if isinstance(text, str) else text.decode())
+
+
+@lru_cache(maxsize=1024)
+def _kinds_of(text: str) -> Callable[[str], tuple[bool, bool]]:
+    compiler = Compiler(read(text)[0], Style(), None, None, False)
+    found = compiler.shape(compiler.formulas.leaf(compiler.references.root())).objects
+
+    @lru_cache(maxsize=1024)
+    def kinds(name: str) -> tuple[bool, bool]:
+        shapes = [compiler.shape(at(facts, name, compiler.holds)) for facts in found]
+        strings = any(shape.strings for shape in shapes)
+        return strings, any(not replace(shape, strings=()).is_empty() for shape in shapes)
+
+    return kinds

@@ -74,7 +74,7 @@ class MembersEmitter(Emitter):
     def _name(self, name: str) -> ex.Expression:
         data = name.encode("utf-8", "surrogatepass")
         for template in self.templates:
-            closer = _closer(template, "key")
+            closer = _closer(template, "key")[:1]
             if closer and closer in data:
                 raise UnsupportedFeature(f"the argument name {name!r}", instead=f"a name without {closer.decode()!r}")
         return ex.literal(data)
@@ -89,7 +89,7 @@ class MembersEmitter(Emitter):
     def _family(self, family: Family, listed: list[str]) -> ex.Expression:
         """Return the keys of a family, as they are."""
         refused = [ex.literals(n.encode("utf-8", "surrogatepass") for n in listed)] if listed else []
-        wanted = [without([c for t in self.templates if (c := _closer(t, "key"))])]
+        wanted = [without([c[:1] for t in self.templates if (c := _closer(t, "key"))])]
         for test in sorted(family.tests, key=repr):
             if not isinstance(test.what, str):
                 raise UnsupportedFeature("propertyNames in this argument style", instead="patternProperties")

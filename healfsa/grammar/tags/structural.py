@@ -190,10 +190,10 @@ def _any_text(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Gramma
 def _grammar(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
     text = reader.field(value, "grammar", str, pointer)
     if value.get("syntax", "ebnf") == "lark":
-        from healfsa.grammar.lark import lark
+        from healfsa.grammar.textgrammar import lark
 
         return lark(text)
-    from healfsa.grammar.gbnf import gbnf
+    from healfsa.grammar.textgrammar import gbnf
 
     return gbnf(text)
 
