@@ -27,7 +27,10 @@ INDEX = ex.choice(ex.literal(b"0"), ex.concat(ex.byte_set(b"123456789"), ex.repe
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """How calls are chosen: `choice` is "auto", "required", "none" or "one"; `reasoning` "off", "optional", "required", "open"."""
+    """How calls are chosen.
+
+    `choice` is "auto", "required", "none" or "one"; `reasoning` is "off", "optional", "required" or "open".
+    """
 
     choice: str
     parallel: bool
@@ -65,7 +68,7 @@ class CallGrammar:
     def _lead(self) -> ex.Expression:
         frame, wanted = self.style.reasoning, self.wish.reasoning
         if frame is None or wanted == "off":
-            lead = ex.EMPTY
+            lead: ex.Expression = ex.EMPTY
         elif wanted == "open":
             lead = self._until(frame)
         else:
@@ -144,7 +147,7 @@ class CallGrammar:
             begin = without_head(begin, self.pieces(trigger)) if trigger else begin
         else:
             first = self._call(layout, trigger, bool(layout.end))
-        more = ex.EMPTY
+        more: ex.Expression = ex.EMPTY
         alone = trigger is not None and layout.after == "text" and not layout.end
         if self.wish.parallel and self.wish.choice != "one" and not alone:
             separator = to_expression(self.pieces(layout.separator))

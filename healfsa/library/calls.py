@@ -1,7 +1,8 @@
 """Tool calls: the grammar of what a model may answer, and the way back from its answer to calls.
 
 In: tools, the name of a tool style (or "auto"), what the user wants. Out: `ToolCalls`, with a grammar and parsers.
-Idea: the same style data makes the grammar and reads the output, so what the grammar lets through the parser understands.
+Idea: the same style data makes the grammar and reads the output, so what the grammar lets through the parser
+    understands.
 Cost: the arguments of each tool are compiled once.
 Not here: running the model (see healfsa.engine), the tools themselves.
 """
@@ -68,7 +69,8 @@ class ToolCalls:
         Returns
         -------
         Parsed
-            Calls, text and reasoning; `.problem` says what was wrong with an answer that was not written under the grammar.
+            Calls, text and reasoning; `.problem` says what was wrong with an answer that was not written under the
+            grammar.
         """
         parser = self.parser()
         parser.feed(output)
@@ -98,7 +100,8 @@ def tool_calls(
     tools : list
         OpenAI tool dicts (of either API), an MCP tool list, pydantic models, functions; mixed as you like.
     style : str or ToolStyle
-        Name of a tool style (`healfsa library list tools`); "auto" recognises it from the vocabulary and the chat template.
+        Name of a tool style (`healfsa library list tools`); "auto" recognises it from the vocabulary and the chat
+        template.
     choice : str or dict
         "auto" (text or calls), "required" (calls at once), "none" (no call), the name of a tool (one call of it), or
         OpenAI's `{"type": "function", ...}` and `{"type": "allowed_tools", ...}`.
@@ -120,8 +123,8 @@ def tool_calls(
     Raises
     ------
     GrammarError
-        For tools that are none, two with one name, an unknown style or choice; `SchemaError` and `UnsupportedFeature` with a
-        pointer that begins with the tool's name.
+        For tools that are none, two with one name, an unknown style or choice; `SchemaError` and
+        `UnsupportedFeature` with a pointer that begins with the tool's name.
     IncompatibleVocabulary
         The tokenizer lacks special tokens of the style.
 

@@ -27,7 +27,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A whole answer. `problem` is empty unless the answer was not one of the format; what was read until then is kept."""
+    """A whole answer; `problem` says where it was not one of the format (what was read until then is kept)."""
 
     content: str = ""
     reasoning: str = ""

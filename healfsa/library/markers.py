@@ -1,8 +1,8 @@
 """Which markers of a style are special tokens in a given vocabulary.
 
 In: a style, a vocabulary (or a wish). Out: the set of spellings that are symbols; all others stay text.
-Idea: the same marker is a special token in one tokenizer, an added token that is text in the next, and plain text in a
-    third. Only a special token cannot be spelled, so only it becomes a symbol.
+Idea: the same marker is a special token in one tokenizer, an added token that is text in the next, and plain text in
+    a third. Only a special token cannot be spelled, so only it becomes a symbol.
 Cost: O(markers).
 Not here: which style fits a vocabulary (see recognise.py).
 """

@@ -1,8 +1,9 @@
 """From an answer back to calls, while it arrives.
 
 In: a style, tools, pieces of text or token ids. Out: events as soon as they are certain, and at the end a `Parsed`.
-Idea: one coroutine walks the same templates that make the grammar; it backs up where a template does not fit, and tells
-    nothing that it might have to take back. An answer that is not of the format keeps its text and says what is wrong.
+Idea: one coroutine walks the same templates that make the grammar; it backs up where a template does not fit, and
+    tells nothing that it might have to take back. An answer that is not of the format keeps its text and says what
+    is wrong.
 Cost: O(length); what is held back is shorter than the longest trigger.
 Not here: arguments (see readers.py), primitive readers (see stream.py).
 """
@@ -10,6 +11,7 @@ Not here: arguments (see readers.py), primitive readers (see stream.py).
 from __future__ import annotations
 
 import codecs
+import contextlib
 import re
 from collections.abc import Callable, Generator, Iterable
 from typing import Any
@@ -90,9 +92,7 @@ class Parser:
         if isinstance(output, bytes):
             return self.decoder.decode(output)
         if self.vocabulary is None:
-            raise VocabularyError(
-                "token ids cannot be read without the vocabulary", hint="tool_calls(..., vocabulary=...)"
-            )
+            raise VocabularyError("token ids need the vocabulary", hint="tool_calls(..., vocabulary=...)")
         ids = [output] if isinstance(output, int) else output
         return "".join(self._token(int(token_id)) for token_id in ids)
 
@@ -106,10 +106,8 @@ class Parser:
     def _advance(self) -> list[Event]:
         if self._run is None:
             self._run = self._read()
-        try:
+        with contextlib.suppress(StopIteration):
             next(self._run)
-        except StopIteration:
-            pass
         found, self.events = self.events, []
         return found
 
@@ -184,10 +182,10 @@ class Parser:
         yield from self.stream.until((), self._say)
 
     def _in_text(self) -> Generator[None, None, None]:
-        watched = {self.text(t): [] for layout in self.style.layouts for t in layout.triggers}
+        watched: dict[str, list[Layout]] = {}
         for layout in self.style.layouts:
-            for trigger in layout.triggers:
-                watched[self.text(trigger)].append(layout)
+            for mark in layout.triggers:
+                watched.setdefault(self.text(mark), []).append(layout)
         while (trigger := (yield from self.stream.until(tuple(watched), self._say))) is not None:
             start = self.stream.at
             for layout in watched[trigger]:
@@ -321,10 +319,11 @@ def joined(pieces: Pieces, symbols: dict[str, str]) -> Steps:
     """Return pieces with constant texts and markers joined."""
     steps: list[str | Blank | Slot] = []
     for piece in pieces:
-        text = symbols[piece.name] if isinstance(piece, Marker) else piece.text if isinstance(piece, Text) else None
-        if text is None:
+        if isinstance(piece, (Blank, Slot)):
             steps.append(piece)
-        elif steps and isinstance(steps[-1], str):
+            continue
+        text = symbols[piece.name] if isinstance(piece, Marker) else piece.text
+        if steps and isinstance(steps[-1], str):
             steps[-1] += text
         else:
             steps.append(text)

@@ -1,8 +1,8 @@
 """Arguments read back, one reader a form: JSON, elements, Python, quoted.
 
 In: a stream at the beginning of arguments, the style. Out: the arguments as a value, and JSON text while they arrive.
-Idea: whatever the dialect, what is passed on is JSON; a raw string is passed on character by character, other values of
-    the dialects that are not JSON when they are complete.
+Idea: whatever the dialect, what is passed on is JSON; a raw string is passed on character by character, other values
+    of the dialects that are not JSON when they are complete.
 Cost: O(length).
 Not here: what stands around arguments (see parser.py).
 """
@@ -196,7 +196,7 @@ class MemberReader:
         return found is not None
 
     def _json(self, key: str, closer: str, blank: bool, both: bool) -> Generator[None, None, bool]:
-        """Read JSON up to a closer behind which it is complete; `both`: what is no JSON but a string stands for itself."""
+        """Read JSON up to a closer before which it is complete; `both`: what is no JSON stands for itself."""
         start = self.stream.at
         while True:
             found = yield from self.stream.until([closer], lambda text: None)

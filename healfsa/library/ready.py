@@ -1,8 +1,8 @@
 """Ready grammars: one data file each, with texts that it accepts and refuses.
 
 In: a name such as "iso8601/date". Out: a `Grammar`; or what the file says; or whether its own examples hold.
-Idea: a file names one of the library's makers and gives it a source; a pattern may be put together from named parts, and
-    from other patterns of the library. The examples in the file are its tests.
+Idea: a file names one of the library's makers and gives it a source; a pattern may be put together from named parts,
+    and from other patterns of the library. The examples in the file are its tests.
 Cost: a file is read and compiled once.
 Not here: tool styles, whose files describe formats (see styles.py); their examples are checked here too.
 """
@@ -154,8 +154,8 @@ _MAKERS: dict[str, Callable[[str, Any], Grammar]] = {
 def check(name: str) -> tuple[Failure, ...]:
     """Return the examples of a data file that do not hold; none is right.
 
-    Tool styles are compiled over the tools of grammars/tools/example-tools.json, their markers spelled, and must also read
-    their accepted texts back into the calls that the file lists.
+    Tool styles are compiled over the tools of grammars/tools/example-tools.json, their markers spelled, and must
+    also read their accepted texts back into the calls that the file lists.
     """
     found = entry(name)
     if found.kind == "arguments":

@@ -1,7 +1,8 @@
 """Calls as the text that a model would write.
 
 In: a style, calls, text, reasoning. Out: the canonical text, markers spelled.
-Idea: the first form of the first layout is the canonical one; the same templates as in the grammar are filled with values.
+Idea: the first form of the first layout is the canonical one; the same templates as in the grammar are filled with
+    values.
 Cost: O(length).
 Not here: reading (see parser.py).
 """
@@ -48,8 +49,8 @@ def _call(style: ToolStyle, form: str, index: int, call: Any) -> str:
         raise GrammarError("a call needs a name and arguments", hint='{"name": "now", "arguments": {}}')
     slots = {"name": name, "index": str(index), "arguments": write(style.arguments, values)}
     slots |= {field: "" for field, _ in style.fields if field not in slots}
-    if isinstance(get("id"), str) and style.id == "${id}":
-        slots["id"] = get("id")
+    if style.id == "${id}":
+        slots["id"] = str(get("id") or "")
     return to_text(style.pieces(form, _NONE), slots.__getitem__)
 
 

@@ -1,8 +1,9 @@
 """Text that arrives in pieces, read by coroutines.
 
 In: pieces of text. Out: primitive readers, each a generator that yields whenever it needs to see more.
-Idea: a reader is written as if all text were there; where it is not, it yields and goes on when there is more. The text stays,
-    so a reader that does not fit leaves the place as it was. A special token is one lone surrogate, which text never has.
+Idea: a reader is written as if all text were there; where it is not, it yields and goes on when there is more. The
+    text stays, so a reader that does not fit leaves the place as it was. A special token is one lone surrogate,
+    which text never has.
 Cost: O(1) a character, and what is held back is never longer than the longest string that is looked for.
 Not here: formats.
 """
@@ -84,7 +85,7 @@ class Stream:
             self.at = to
 
     def value(self, ends: str, quotes: Sequence[str], escapes: bool) -> Generator[None, None, str | None]:
-        """Read a bracketed value up to one of `ends` (unread) outside brackets and quotes; None if the text ends first."""
+        """Read up to one of `ends` (unread) outside brackets and quotes; None if the text ends first."""
         start, place, depth, quote = self.at, self.at, 0, ""
         while True:
             while place < len(self.text):

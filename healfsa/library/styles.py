@@ -1,8 +1,8 @@
 """Tool styles: how a family of models writes its calls, read from data files.
 
 In: a file of grammars/tools. Out: a `ToolStyle`, all its parts checked.
-Idea: a style is templates and nothing else: where calls may stand, what stands around all of them and around each one,
-    how the arguments are spelled, what frames reasoning and text. So a new style is a new file.
+Idea: a style is templates and nothing else: where calls may stand, what stands around all of them and around each
+    one, how the arguments are spelled, what frames reasoning and text. So a new style is a new file.
 Cost: a file is read once.
 Not here: the grammar of a style (see callgrammar.py), reading its output (see parser.py).
 """
@@ -20,23 +20,9 @@ from healfsa.grammar.tags.arguments import ArgumentStyle, argument_style
 from healfsa.grammar.tags.template import Marker, Pieces, Slot, Text, parse
 
 AT_START, IN_TEXT = "at start", "in text"
-KEYS = set(
-    [
-        "title",
-        "source",
-        "models",
-        "arguments",
-        "id",
-        "markers",
-        "fields",
-        "recognise",
-        "reasoning",
-        "preamble",
-        "text",
-        "layout",
-        "accepts",
-        "rejects",
-    ]
+KEYS = frozenset(
+    ("title", "source", "models", "arguments", "id", "markers", "fields", "recognise")
+    + ("reasoning", "preamble", "text", "layout", "accepts", "rejects")
 )
 
 
@@ -77,7 +63,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class ToolStyle:
-    """A tool-call format. `special` markers must be one token each, `either` are special tokens where the tokenizer has them."""
+    """A tool-call format; docs/tool-calls.md says what each part is for."""
 
     name: str
     title: str
@@ -155,11 +141,15 @@ def from_table(name: str, table: dict[str, Any]) -> ToolStyle:
         tuple(table.get("models", ())),
         argument_style(table.get("arguments", "json")),
         tuple(_layout(name, entry) for entry in table.get("layout", ())),
-        *(tuple(marks.get(kind, ())) for kind in ("special", "either", "stop")),
-        tuple(table.get("fields", {}).items()),
-        table.get("id", ""),
-        *(_frame(table.get(part)) for part in ("reasoning", "preamble", "text")),
-        tuple(Rule(**{key: tuple(value) for key, value in rule.items()}) for rule in table.get("recognise", ())),
+        special=tuple(marks.get("special", ())),
+        either=tuple(marks.get("either", ())),
+        stop=tuple(marks.get("stop", ())),
+        fields=tuple(table.get("fields", {}).items()),
+        id=table.get("id", ""),
+        reasoning=_frame(table.get("reasoning")),
+        preamble=_frame(table.get("preamble")),
+        text=_frame(table.get("text")),
+        rules=tuple(Rule(**{key: tuple(value) for key, value in rule.items()}) for rule in table.get("recognise", ())),
     )
     _check(style)
     return replace(style, layouts=tuple(_triggered(style, layout) for layout in style.layouts))

@@ -76,9 +76,7 @@ def _read(tool: Any, index: int) -> Tool:
 def _from_mapping(tool: Mapping[str, Any], index: int) -> Tool:
     kind = tool.get("type", "function")
     if kind != "function" and not any(key in tool for key in _SCHEMAS):
-        raise GrammarError(
-            f"tools[{index}] has the type {kind!r}", hint="only function tools have arguments to enforce"
-        )
+        raise GrammarError(f"tools[{index}] has the type {kind!r}", hint="only functions have arguments")
     inner = tool.get("function", tool)
     if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str):
         raise GrammarError(f"tools[{index}] has no name")

@@ -1,10 +1,11 @@
 """Arguments of tool calls: a JSON Schema spelled in the dialect of a model.
 
 In: a schema of an object, the name of an argument style, which of its markers are special tokens. Out: a `Grammar`.
-Idea: the schema compiler says what is meant and an emitter spells it; an argument style is another emitter behind the same
-    compiler, so every keyword means the same in all of them. The styles are data files (grammars/arguments).
+Idea: the schema compiler says what is meant and an emitter spells it; an argument style is another emitter behind
+    the same compiler, so every keyword means the same in all of them. The styles are data files (grammars/arguments).
 Cost: as for JSON.
-Not here: the schema compiler (see healfsa.grammar.json_schema), what stands around the arguments (see healfsa.library).
+Not here: the schema compiler (see healfsa.grammar.json_schema), what stands around the arguments (see
+    healfsa.library).
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class ArgumentStyle:
     name : str
         Name of the data file.
     form : str
-        "json" (an object), "members" (a template an argument), "python" (keyword arguments) or "quoted" (braces, bare keys).
+        "json" (an object), "members" (a template an argument), "python" (keyword arguments) or "quoted" (braces,
+        bare keys).
     members : tuple of str
         For "members": templates, the one with `${raw}` for strings, the one with `${json}` for everything else.
     separator : str

@@ -1,7 +1,8 @@
 """Where the data files of formats lie, and how they are read.
 
 In: a topic and a name. Out: tables out of TOML files.
-Idea: in a wheel the folder `grammars` lies inside the package, in a checkout beside it; which of the two is asked here only.
+Idea: in a wheel the folder `grammars` lies inside the package, in a checkout beside it; which of the two is asked
+    here only.
 Cost: a file is read once.
 Not here: what the tables mean.
 """

@@ -1,8 +1,8 @@
 """Arguments as one element each: `<parameter=key>value</parameter>` and its relatives.
 
 In: the shape of an object, templates. Out: expressions.
-Idea: a string stands raw between its marks, so its closing mark cannot occur in it; every other value is JSON. A property
-    that may be either is written with the template that says which.
+Idea: a string stands raw between its marks, so its closing mark cannot occur in it; every other value is JSON. A
+    property that may be either is written with the template that says which.
 Cost: one member a property and template.
 Source: the chat templates named in grammars/arguments.
 Not here: what a schema means.
@@ -155,7 +155,7 @@ def _members(
 
 
 def _closer(template: Pieces, slot: str) -> bytes:
-    """Return the constant text behind a slot, without white space around it; empty where a special token stands there."""
+    """Return the constant text behind a slot, stripped; empty where a special token stands there."""
     at = next((i for i, piece in enumerate(template) if isinstance(piece, Slot) and piece.name == slot), None)
     if at is None:
         return b""

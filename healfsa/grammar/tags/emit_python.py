@@ -1,8 +1,8 @@
 """Arguments as Python keyword arguments: `city="Rome", days=3, options={"urgent": True}`.
 
 In: the shape of an object. Out: expressions.
-Idea: JSON's text with other constants (`True`, `False`, `None`) and strings in either quotes; every escape of the minimal
-    JSON spelling means the same in Python.
+Idea: JSON's text with other constants (`True`, `False`, `None`) and strings in either quotes; every escape of the
+    minimal JSON spelling means the same in Python.
 Cost: as for JSON; two spellings a string.
 Source: The Python Language Reference, sections 2.4 and 6.3.4.
 Not here: what a schema means.

@@ -1,8 +1,8 @@
 """Arguments in braces with bare keys, strings between quote marks of the model: `{city:<|"|>Rome<|"|>,days:3}`.
 
 In: the shape of an object, the quote mark. Out: expressions.
-Idea: JSON's text with another string: its characters stand as they are, at every depth, and end with the mark. Where the
-    mark is a special token nothing needs to be excluded, because text cannot spell it.
+Idea: JSON's text with another string: its characters stand as they are, at every depth, and end with the mark. Where
+    the mark is a special token nothing needs to be excluded, because text cannot spell it.
 Cost: as for JSON.
 Source: the chat templates named in grammars/arguments.
 Not here: what a schema means.

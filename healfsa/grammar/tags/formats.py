@@ -1,8 +1,9 @@
 """The building blocks of structural tags, as functions that return grammars.
 
 In: strings, grammars, schemas, patterns, other blocks. Out: a `Grammar` of the kind "tags", or a `Tag`.
-Idea: a block is an expression and nothing else, so blocks nest without rules of their own, and whatever a grammar can do
-    (union, intersection, analysis) a block can do too. A tag keeps its beginning apart, because a trigger is a part of it.
+Idea: a block is an expression and nothing else, so blocks nest without rules of their own, and whatever a grammar
+    can do (union, intersection, analysis) a block can do too. A tag keeps its beginning apart, because a trigger is
+    a part of it.
 Cost: O(parts) a block.
 Source: the block types of xgrammar's structural tags (names differ where Python has better ones).
 Not here: their JSON form (see structural.py), free text (see freetext.py).
@@ -76,7 +77,8 @@ def schema(schema: Any, style: Any = "json") -> Grammar:
     schema : dict, bool, str or type
         What `healfsa.json_schema` takes.
     style : str or healfsa.Style
-        "json", a `Style` of JSON text, or an argument style ("qwen_xml", "pythonic", "glm_xml", ...; see docs/tool-calls.md).
+        "json", a `Style` of JSON text, or an argument style ("qwen_xml", "pythonic", "glm_xml", ...; see
+        docs/tool-calls.md).
     """
     from healfsa.grammar.tags.arguments import arguments
 

@@ -1,9 +1,9 @@
 """Free text that watches for triggers, at byte level and exactly.
 
 In: triggers and excluded strings. Out: expressions for text without them, and for text up to the first of them.
-Idea: "no trigger has ended before this byte" is the complement of "something, a trigger, at least one more byte". So the
-    place where a trigger ends is the same for every cut into tokens, and a token may hold the end of the text, the trigger
-    and the beginning of what follows.
+Idea: "no trigger has ended before this byte" is the complement of "something, a trigger, at least one more byte". So
+    the place where a trigger ends is the same for every cut into tokens, and a token may hold the end of the text,
+    the trigger and the beginning of what follows.
 Cost: the states are those of the Aho-Corasick machine over all the strings; one while no trigger has begun.
 Source: Aho and Corasick, "Efficient string matching", CACM 18(6), 1975 (the machine that the derivatives make).
 Not here: what follows a trigger (see formats.py). A special token needs none of this: text cannot spell it.

@@ -24,7 +24,7 @@ from healfsa.grammar.utf8 import CHARACTER
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What is known of the vocabulary: special tokens by name, and the text of added tokens that are no special ones."""
+    """What is known of the vocabulary: its special tokens by name, and added tokens that are text."""
 
     specials: Mapping[str, int]
     texts: frozenset[str]
@@ -46,11 +46,13 @@ def structural_tag(source: str | Mapping[str, Any], vocabulary: Any = None, *, s
     Parameters
     ----------
     source : str or dict
-        `{"type": "structural_tag", "format": {...}}`, a bare format, or the older `{"structures": [...], "triggers": [...]}`.
+        `{"type": "structural_tag", "format": {...}}`, a bare format, or the older `{"structures": [...], "triggers":
+        [...]}`.
     vocabulary : healfsa.Vocabulary, optional
         Needed for token ids and for `any_tokens` and `exclude_token`; with it, names of special tokens are checked.
     specials : sequence of str
-        Spellings that stand for special tokens wherever they occur in `begin`, `end`, triggers, separators and constants.
+        Spellings that stand for special tokens wherever they occur in `begin`, `end`, triggers, separators and
+        constants.
 
     Raises
     ------
@@ -99,15 +101,13 @@ class _Reader:
         if not isinstance(value, Mapping):
             raise SchemaError("a format is an object", pointer, "type")
         kind = value.get("type")
-        method: Callable[[Mapping[str, Any], str], Grammar] | None = _KINDS.get(kind) if isinstance(kind, str) else None
+        method = _KINDS.get(kind) if isinstance(kind, str) else None
         if method is None:
             raise SchemaError(
                 f"unknown format type {kind!r}", pointer, "type", hint=f"known: {', '.join(sorted(_KINDS))}"
             )
         if value.get("max_tokens") is not None:
-            raise UnsupportedFeature(
-                "max_tokens", pointer=pointer, instead="bound it with max_chars, or stop in the caller"
-            )
+            raise UnsupportedFeature("max_tokens", pointer=pointer, instead="max_chars, or a stop in the caller")
         return method(self, value, pointer)
 
     def field(self, value: Mapping[str, Any], name: str, kind: type | tuple[type, ...], pointer: str) -> Any:
@@ -214,9 +214,7 @@ def _one_token(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Gramm
 
 def _any_tokens(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
     if not reader.names.known:
-        raise UnsupportedFeature(
-            "any_tokens", pointer=pointer, instead="pass the vocabulary", detail="no vocabulary given"
-        )
+        raise UnsupportedFeature("any_tokens", pointer=pointer, instead="pass the vocabulary", detail="none given")
     excluded = [reader.token(token, pointer) for token in value.get("exclude_tokens") or ()]
     banned = {g.expression.name for g in excluded if isinstance(g.expression, ex.Special)}
     texts = [g.source for g in excluded if not isinstance(g.expression, ex.Special)]

@@ -2,8 +2,8 @@
 
 In: a text with slots `${name}`, and the names of its markers that are special tokens. Out: a tuple of pieces, their
     expression, and the canonical text.
-Idea: `${newline?}` and `${space?}` are white space that may be left out; every other slot is filled by whoever knows what
-    belongs there. A marker that is a special token becomes a symbol, wherever in the text it stands.
+Idea: `${newline?}` and `${space?}` are white space that may be left out; every other slot is filled by whoever knows
+    what belongs there. A marker that is a special token becomes a symbol, wherever in the text it stands.
 Cost: O(length).
 Not here: what fills a slot.
 """
