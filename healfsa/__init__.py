@@ -1,6 +1,7 @@
 """healfsa: token healing and structured generation as one exact mask.
 
-Public names are loaded when they are first used, so that the import itself loads neither numba, torch nor transformers.
+In: the rooms of this package. Out: their public names.
+Idea: a name is loaded when it is first used, so that the import itself loads neither numba, torch nor transformers.
 """
 
 from __future__ import annotations
