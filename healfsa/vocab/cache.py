@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from healfsa.errors import VocabularyError
 from healfsa.vocab.layout import Layout
 
 VERSION = 1
@@ -93,22 +94,22 @@ def _content(key: str, layout: Layout) -> bytes:
 
 
 def _read(content: np.ndarray, key: str) -> Layout:
-    """Return the layout in a file; ValueError, KeyError or TypeError where it is not sound."""
+    """Return the layout in a file; VocabularyError, ValueError, KeyError or TypeError where it is not sound."""
     if content[: len(_MAGIC)].tobytes() != _MAGIC:
-        raise ValueError("foreign")
+        raise VocabularyError("foreign")
     if hashlib.sha256(content[_HEAD:].data).digest() != content[len(_MAGIC) : _HEAD].tobytes():
-        raise ValueError("damaged")
+        raise VocabularyError("damaged")
     end = _HEAD + 4 + int.from_bytes(content[_HEAD : _HEAD + 4].tobytes(), "little")
     head = json.loads(content[_HEAD + 4 : end].tobytes())
     if head["version"] != VERSION or head["key"] != key:
-        raise ValueError("of another version or vocabulary")
+        raise VocabularyError("of another version or vocabulary")
     arrays: dict[str, Any] = {}
     for (name, dtype), length in zip(_ARRAYS, head["lengths"], strict=True):
         n_bytes = length * np.dtype(dtype).itemsize
         arrays[name] = content[end : end + n_bytes].view(dtype)
         end += n_bytes + (-n_bytes % 8)
     if end != content.size:
-        raise ValueError("of another length than its head says")
+        raise VocabularyError("of another length than its head says")
     names: dict[str, Any] = {name: head[name] for name in ("size", "bos_id", "specials", "added_text", "fingerprint")}
     return Layout(eos_ids=tuple(head["eos_ids"]), **names, **arrays)
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from healfsa.errors import VocabularyError
-from healfsa.vocab.adapters import NO_ENDS, RENUMBERED, Adapter, Ends, Merges, Source
+from healfsa.vocab.adapters import NO_ENDS, RENUMBERED, Adapter, Ends, Merges, Source, Specials
 from healfsa.vocab.components import (
     alphabet_text,
     cuts_losslessly,
@@ -152,8 +152,11 @@ class HuggingFaceAdapter(Adapter):
     @cached_property
     def _continuing(self) -> Any:
         """The tokenizer for the later parts of a text: nothing is put in front."""
-        changed = rebuilt(without_prefix(self.normalizer), without_prefix(self.pre_tokenizer))
-        return self._private(changed, specials_are_text=True) if self.dummy_prefix else self._as_text
+        return self._private(self._later_parts, specials_are_text=True) if self.dummy_prefix else self._as_text
+
+    @cached_property
+    def _later_parts(self) -> dict[str, Any]:
+        return rebuilt(without_prefix(self.normalizer), without_prefix(self.pre_tokenizer))
 
     @cached_property
     def key(self) -> str:  # type: ignore[override]
@@ -279,14 +282,37 @@ class HuggingFaceAdapter(Adapter):
 
     def normalize(self, text: str) -> str:
         """Return the text that the tokens of `text` spell, the dummy prefix included."""
-        normalizer, pre_tokenizer = self._parts["normalizer"], self._parts["pre_tokenizer"]
+        if not self.dummy_prefix:
+            return self._spelled(text, self._parts)
+        spelled: list[str] = []
+        for part in self._atoms.split(text):  # every stretch between added tokens begins anew
+            if isinstance(part, int):
+                spelled.append(self._spell_added(self._as_text.id_to_token(part)).decode())
+            else:
+                spelled.append(self._spelled(part, self._later_parts if spelled and self._first_only else self._parts))
+        return "".join(spelled)
+
+    @cached_property
+    def _atoms(self) -> Specials:
+        """The added text tokens that the text is cut at before a prefix is put in front of what is left."""
+        early = any(part["type"] == "Prepend" for part in flat(self.normalizer))
+        text = [token for token in self.added_tokens if not token.special]
+        return Specials({token.content: token.id for token in text if not (early and token.normalized)})
+
+    @cached_property
+    def _first_only(self) -> bool:
+        """Whether only the very beginning of a text gets the prefix."""
+        return any(part.get("prepend_scheme") == "first" for part in flat(self.pre_tokenizer))
+
+    def _spelled(self, text: str, parts: dict[str, Any]) -> str:
+        """Return the text that the tokens of a stretch without added tokens spell."""
+        normalizer, pre_tokenizer = parts["normalizer"], parts["pre_tokenizer"]
         spelled = normalizer.normalize_str(text) if normalizer is not None else text
-        if not self._cuts_losslessly:
-            spelled = (
-                "".join(piece for piece, _ in pre_tokenizer.pre_tokenize_str(spelled)) if pre_tokenizer else spelled
-            )
+        if not self._cuts_losslessly and spelled:
+            if pre_tokenizer is not None:
+                spelled = "".join(piece for piece, _ in pre_tokenizer.pre_tokenize_str(spelled))
             if "ByteLevel" in self._names:
-                return b"".join(bytes_of_alphabet([spelled])).decode("utf-8", "surrogateescape") if spelled else ""
+                return b"".join(bytes_of_alphabet([spelled])).decode("utf-8", "surrogateescape")
         return spelled.replace(SPACE_MARK, " ") if self._marks_spaces else spelled
 
     def pre_tokenize(self, text: str) -> list[tuple[int, int]]:

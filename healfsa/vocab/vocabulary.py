@@ -25,7 +25,7 @@ from healfsa.vocab.spelling import SPECIAL
 from healfsa.vocab.trie import Trie
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Vocabulary:
     """All that is known about the tokens of one tokenizer at one logit width.
 
@@ -112,6 +112,11 @@ class Vocabulary:
         size = source.width if vocab_size is None else int(vocab_size)
         ends = None if eos_ids is None else tuple(int(token_id) for token_id in eos_ids)
         return _assembled(_layout(source, size, ends, cache), source)
+
+    def __repr__(self) -> str:
+        return (
+            f"Vocabulary({self.source.name}: {self.size} ids, {self.trie.n_tokens} text, {len(self.specials)} special)"
+        )
 
     @property
     def tokenizer(self) -> Adapter:

@@ -312,6 +312,44 @@ def test_bad_widths():
         Vocabulary.from_tokenizer(byte_level(), vocab_size=1)
 
 
+@pytest.mark.parametrize(
+    ("scheme", "normalized"),
+    [("prepend", False), *((scheme, flag) for scheme in ("first", "always", "byte-level") for flag in (True, False))],
+)
+def test_added_text_and_dummy_prefixes(scheme, normalized):
+    """A prefix may come anew behind every added token; whatever the package does there is what is said."""
+    if scheme == "byte-level":
+        tokenizer = byte_level()
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    else:
+        tokenizer = sentencepiece_style(prefix="normalizer" if scheme == "prepend" else "metaspace")
+    if scheme == "always":
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always", split=False)
+    tokenizer.add_tokens([AddedToken("<tool>", normalized=normalized), AddedToken("<to", normalized=normalized)])
+    vocabulary = Vocabulary.from_tokenizer(tokenizer)
+    for text in ("a<tool>the", "<tool>", "<tool><to<tool> a", "a <tool> <tool>b", "", " ", "a", "x<to the"):
+        assert vocabulary.decode_bytes(vocabulary.encode(text)) == vocabulary.normalize(text).encode(), text
+
+
+def test_an_added_token_that_swallows_a_space():
+    """Looked for in the normalised text, it is found with the mark in front: a byte is lost, and that is said."""
+    tokenizer = sentencepiece_style()
+    tokenizer.add_tokens([AddedToken("<tool>", normalized=True)])
+    vocabulary = Vocabulary.from_tokenizer(tokenizer)
+    assert vocabulary.decode_bytes(vocabulary.encode("a <tool>")) == b" a<tool>"
+    assert vocabulary.unencodable("a <tool>") == 2
+
+
+def test_how_a_vocabulary_shows_itself():
+    assert repr(Vocabulary.from_tokenizer(toy())) == "Vocabulary(tokenizers.Tokenizer: 3 ids, 2 text, 1 special)"
+
+
+def toy() -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE(vocab={"a": 0, "b": 1}, merges=[]))
+    tokenizer.add_special_tokens(["<s>"])
+    return tokenizer
+
+
 def test_a_pre_tokenizer_that_loses_white_space_is_shown_by_normalize():
     tokenizer = byte_level()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
