@@ -18,7 +18,7 @@ from typing import Any
 
 from healfsa.errors import GrammarError, VocabularyError
 from healfsa.grammar.tags.arguments import value_kinds
-from healfsa.grammar.tags.template import Blank, Marker, Pieces, Slot, Text
+from healfsa.grammar.tags.template import Blank, Marker, Pieces, Slot
 from healfsa.library.events import Arguments, Call, CallBegin, CallEnd, Content, Event, Parsed, Reasoning
 from healfsa.library.readers import Steps, read_arguments
 from healfsa.library.stream import FIRST_SURROGATE, Stream
