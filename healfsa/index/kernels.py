@@ -12,45 +12,62 @@ from __future__ import annotations
 
 import numpy as np
 
-from healfsa.automaton.kernels import transition
+from healfsa.automaton.kernels import column_step, transition
 from healfsa.automaton.kernels_compile import compiler_for
+from healfsa.automaton.kernels_memory import CLASS_OF, NODE, NODES, ROW, ROWS, WIDTH
 from healfsa.vocab.kernels import P_FIRST, P_LABEL, P_ORDER, P_SKIP, child
 
-kernel = compiler_for("automaton", "vocab", "index")
+_, kernel = compiler_for("automaton", "vocab", "index")
 
 READ = "Array(int32, 1, 'C', True, aligned=True)"
 BYTES = "Array(uint8, 1, 'C', True, aligned=True)"
+U = np.uint64
+TOO_WIDE = 1 << 40  # more than any number of tokens
+UNBOUNDED = 1 << 40
 BITS = np.array([1 << j if j < 31 else -(1 << 31) for j in range(32)], dtype=np.int32)
 
 
-@kernel(f"int64(int32[::1], {READ}, int32[::1], int32[::1], int64, int64)")
-def walk(memory, trie, stack, found, state, start):
+@kernel(f"int64(int32[::1], {READ}, int32[::1], int32[::1], int64, int64, int64)")
+def walk(memory, trie, stack, found, state, start, budget):
     """Write the ids of all tokens below trie node `start` that `state` can read to `found`; return how many.
 
     `start` itself counts as read already: the tokens that end there are found too, and `state` is the state behind it.
+    When more than `budget` nodes are met the walk stops with `TOO_WIDE`.
+    Unsigned positions throughout: signed ones would cost a test for "from the end" each.
     """
-    label, skip, first, order = trie[P_LABEL], trie[P_SKIP], trie[P_FIRST], trie[P_ORDER]
-    stack[trie[label + start] >> 8] = state
-    n = 0
-    for rank in range(trie[first + start], trie[first + start + 1]):
-        found[n] = trie[order + rank]
-        n += 1
-    node, end = start + 1, trie[skip + start]
-    while node < end:
-        word = trie[label + node]
-        depth = word >> 8
-        state = transition(memory, stack[depth - 1], word & 255)
-        if state <= 0:
-            if state < 0:
-                return state
-            node = trie[skip + node]
-            continue
-        stack[depth] = state
-        for rank in range(trie[first + node], trie[first + node + 1]):
+    label, skip, first, order = U(trie[P_LABEL]), U(trie[P_SKIP]), U(trie[P_FIRST]), U(trie[P_ORDER])
+    rows, width, nodes = U(memory[ROWS]), U(memory[WIDTH]), U(memory[NODES] + ROW)
+    node, end = U(start), U(trie[skip + U(start)])
+    stack[U(trie[label + node] >> 8)] = state
+    rank, n, left = U(trie[first + node]), U(0), budget
+    while True:
+        node += U(1)
+        last = U(trie[first + node])
+        while rank < last:
             found[n] = trie[order + rank]
-            n += 1
-        node += 1
-    return n
+            n += U(1)
+            rank += U(1)
+        state = 0
+        while node < end:
+            word = U(trie[label + node])
+            column = U(memory[U(CLASS_OF) + (word & U(255))])
+            above = stack[(word >> U(8)) - U(1)]
+            row = memory[nodes + U(above) * U(NODE)]
+            state = memory[rows + U(row) * width + column] if row >= 0 else -1
+            if state < 0:
+                state = column_step(memory, above, column)
+                if state < 0:
+                    return state
+            left -= 1
+            if state > 0:
+                stack[word >> U(8)] = state
+                break
+            node = U(trie[skip + node])
+        if node >= end:
+            return int(n)
+        if left < 0:
+            return TOO_WIDE
+        rank = U(trie[first + node])
 
 
 @kernel(f"int64(int32[::1], {BYTES}, {READ}, int64, int64)")

@@ -7,6 +7,7 @@ Cost: see rows. Not here: where tokens and states come from (see index, anytext)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -115,13 +116,14 @@ class Masks:
             row = self._pack(self._end) if state == ENDED else self._row(state)
         return self.pool.keep(self, self._rows, key, row)
 
-    def _pack(self, tokens: np.ndarray) -> Row:
-        """Return the row of exactly these tokens (the array is copied when it is scratch memory)."""
+    def _pack(self, tokens: np.ndarray, bases: Sequence[np.ndarray] = ()) -> Row:
+        """Return the row of these tokens and all that is in `bases` (`tokens` is copied, it may be scratch memory)."""
+        base = self.tables.union(bases) if bases else NO_WORDS
         if len(tokens) <= DENSE_ABOVE:
-            return Row(NO_WORDS, tokens.copy(), shared=False)
-        words = np.zeros(self.tables.words, dtype=np.int32)
+            return Row(base, tokens.copy(), shared=True)
+        words = base.copy() if bases else np.zeros(self.tables.words, dtype=np.int32)
         kernels.set_bits(words, tokens, len(tokens))
-        return Row(words, tokens[:0].copy(), shared=False)
+        return Row(words, NO_WORDS, shared=False)
 
     def covers(self, state: int, owed: bytes) -> bool:
         """Say whether tokens can write `owed` and go on from `state`."""

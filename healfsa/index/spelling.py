@@ -2,7 +2,7 @@
 
 In: an automaton and a vocabulary. Out: `Spelling.is_live(state)`: can a token sequence finish the text from here?
 Idea: if every byte that occurs in tokens is a token of its own, bytes decide, and the automaton knows it. Else a state
-    is alive when a sequence of single bytes and of tokens that hold inner bytes (bytes with no token of their own) leads
+    is alive when single bytes and tokens that hold inner bytes (bytes with no token of their own) lead
     to an accepting state; a breadth-first search answers, and remembers every state it has decided.
 Cost: nothing for vocabularies with all bytes; else one search a state, most of them short.
 Not here: which tokens can be read at all (see kernels).

@@ -8,12 +8,17 @@ Not here: rows (see rows); token sets of repeated classes (see loops).
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from healfsa.index.loops import Loop
     from healfsa.vocab import Vocabulary
+
+LOOP_BYTES = 64 << 20
+UNIONS_KEPT = 256
 
 
 class Tables:
@@ -40,6 +45,30 @@ class Tables:
         self.existing = np.flatnonzero(vocabulary.kinds).astype(np.int32)
         self.kinds = vocabulary.kinds.tobytes()
         self._local = threading.local()
+        self.loops: dict[bytes, Loop | None] = {}
+        self._unions: dict[tuple[int, ...], tuple[Sequence[np.ndarray], np.ndarray]] = {}
+        self._lock = threading.Lock()
+
+    def keep_loop(self, key: bytes, loop: Loop | None) -> None:
+        """Remember the sets of one repeated part, the oldest ones within a bound on their bytes."""
+        with self._lock:
+            self.loops[key] = loop
+            total = sum(known.nbytes for known in self.loops.values() if known is not None)
+            while total > LOOP_BYTES and len(self.loops) > 1:
+                oldest = self.loops.pop(next(iter(self.loops)))
+                total -= 0 if oldest is None else oldest.nbytes
+
+    def union(self, bases: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the bits that are in any of `bases`; the same bases give the same array again."""
+        if len(bases) == 1:
+            return bases[0]
+        key = tuple(sorted({id(base) for base in bases}))
+        with self._lock:
+            if key not in self._unions:
+                if len(self._unions) >= UNIONS_KEPT:
+                    self._unions.clear()
+                self._unions[key] = bases, np.bitwise_or.reduce(bases)  # the bases stay alive, so the ids stay theirs
+            return self._unions[key][1]
 
     def scratch(self) -> tuple[np.ndarray, np.ndarray]:
         """Return this thread's stack (one entry a depth) and list of found tokens."""
@@ -49,4 +78,9 @@ class Tables:
             trie = self.vocabulary.trie
             stack = np.zeros(trie.deepest + 2, dtype=np.int32)
             self._local.scratch = stack, np.zeros(trie.n_tokens + 1, dtype=np.int32)
+            self._local.rounds = np.zeros(trie.n_tokens + 1, dtype=np.int32)
             return self._local.scratch
+
+    def scratch_rounds(self) -> np.ndarray:
+        """Return this thread's list of numbers, one for each found token; behind `scratch`."""
+        return self._local.rounds

@@ -84,8 +84,17 @@ def some_states(index: Index, random_: random.Random, walks: int, steps: int) ->
     return states
 
 
+@pytest.fixture(params=["walks", "loops"])
+def way(request, monkeypatch):
+    """Rows by plain walks, or with every state taken apart, however small it is."""
+    if request.param == "loops":
+        monkeypatch.setattr("healfsa.index.loops.NARROW", 0)
+        monkeypatch.setattr("healfsa.index.index.WIDE", -1)
+    return request.param
+
+
 @pytest.mark.parametrize("name", vocabularies.ALL)
-def test_rows_equal_brute_force(name):
+def test_rows_equal_brute_force(name, way):
     vocabulary = vocabularies.ALL[name]()
     random_ = random.Random(name)
     pairs = 0
@@ -148,7 +157,7 @@ def random_expression(random_: random.Random, alphabet: bytes, depth: int = 4) -
 
 
 @pytest.mark.parametrize("name", vocabularies.ALL)
-def test_rows_of_random_expressions(name):
+def test_rows_of_random_expressions(name, way):
     vocabulary = vocabularies.ALL[name]()
     random_ = random.Random(7)
     alphabet = b"ab0" if name == "toy" else b"abc0" if name == "inner" else b'ab0 "'
