@@ -1,0 +1,186 @@
+"""The commands, their output, and the errors that a user sees."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("tokenizers")
+
+from typer.testing import CliRunner
+
+import healfsa
+from healfsa.cli.app import app
+from healfsa.cli.errors import EXIT_CODES, exit_code
+
+
+@pytest.fixture(scope="module")
+def tokenizer_file(tmp_path_factory) -> str:
+    """A byte-level tokenizer with a few merges."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    merges = [("r", "e"), (".", "re"), ("d", "u"), ("du", "ce"), ("c", "e"), ("re", "duce"), ("t", "u")]
+    words = [*alphabet, *dict.fromkeys("".join(pair) for pair in merges)]
+    merges.sort(key=lambda pair: len("".join(pair)))
+    tokenizer = Tokenizer(models.BPE({word: i for i, word in enumerate(words)}, merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    tokenizer.save(str(path))
+    return str(path)
+
+
+def run(*arguments: str, code: int = 0, **options):
+    result = CliRunner().invoke(app, list(arguments), **options)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.mark.parametrize("command", ["generate", "heal", "compile", "inspect", "warmup"])
+def test_every_command_teaches(command):
+    text = run(command, "--help")
+    assert "Usage" in text
+
+
+@pytest.mark.parametrize("command", ["generate", "heal", "compile", "inspect"])
+def test_help_has_examples(command):
+    assert f"healfsa {command} " in run(command, "--help")
+
+
+def test_the_top_help_names_commands_and_exit_codes():
+    text = run("--help")
+    assert "healfsa heal" in text
+    assert "Exit codes" in text
+
+
+def test_version():
+    assert run("--version").strip() == healfsa.__version__
+
+
+def test_heal_shows_kept_owed_and_how_many_may_follow(tokenizer_file):
+    text = run("heal", "x.r", "--tokenizer", tokenizer_file)
+    assert "kept     'x'" in text
+    assert "owed     '.r'" in text
+    assert "tokens may follow" in text
+    assert "'.re'" in text
+
+
+def test_heal_with_a_pattern(tokenizer_file):
+    text = run("heal", "x.re", "--regex", r"duce\(", "--tokenizer", tokenizer_file, "--policy", "1")
+    assert "owed     '.re'" in text
+    assert "next     2 of" in text, "only . and .re"
+
+
+def test_heal_reads_standard_input(tokenizer_file):
+    assert "owed     '\\t'" in run("heal", "-", "-t", tokenizer_file, "-p", "1", input="a\t")
+
+
+def test_compile_shows_sizes_and_times(tokenizer_file):
+    text = run("compile", "--regex", "[0-9]{4}-[0-9]{2}", "-t", tokenizer_file)
+    for word in ("nodes", "states", "masks", "median"):
+        assert word in text
+
+
+@pytest.mark.parametrize("grammar", [["--choice", "yes", "--choice", "no"], ["--regex", "a|b", "--dialect", "ecma"]])
+def test_compile_other_grammars(tokenizer_file, grammar):
+    assert "compiled" in run("compile", *grammar, "-t", tokenizer_file)
+
+
+def test_compile_a_schema_from_a_file(tokenizer_file, tmp_path):
+    path = tmp_path / "schema.json"
+    path.write_text('{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}')
+    assert "compiled" in run("compile", "--schema", str(path), "-t", tokenizer_file)
+    assert "compiled" in run("compile", "--schema", '{"type": "boolean"}', "-t", tokenizer_file)
+
+
+def test_inspect_shows_every_stage(tmp_path):
+    svg, dot = tmp_path / "a.svg", tmp_path / "a.dot"
+    text = run("inspect", r"(duce|turn)[a-f]*\(", "--svg", str(svg), "--dot", str(dot), "--text", "durn")
+    for stage in ("syntax tree", "expression", "automaton", "accepts, for example", "the text"):
+        assert stage in text
+    picture = ElementTree.parse(svg).getroot()
+    circles = [item for item in picture.iter() if item.get("class", "").startswith("state")]
+    assert len(circles) == int(text.split("automaton (")[1].split()[0])
+    assert dot.read_text().startswith("digraph")
+
+
+def test_inspect_cuts_large_automata():
+    assert "10 shown" in run("inspect", "[a-z]{200}", "--max-states", "10")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["inspect", "(a"], 3, "^"),
+        (["inspect", r"(a)\1"], 3, "hint"),
+        (["inspect", "a(?!a)a"], 3, "no text"),
+        (["compile"], 3, "no grammar"),
+        (["compile", "--regex", "a", "--choice", "b"], 3, "only one"),
+        (["compile", "--schema", "no/such/file.json"], 1, "cannot read"),
+        (["compile", "--schema", '{"type": "nonsense"}'], 3, "nonsense"),
+        (["heal", "x", "--tokenizer", "no/such/file"], 5, "tokenizer"),
+        (["heal", "x", "--policy", "most"], 6, "policy"),
+        (["heal", "abc", "--prefill", "x"], 6, "prefill"),
+        (["inspect", "a", "--svg", "no/such/folder/a.svg"], 1, "no/such/folder"),
+        (["inspect"], 2, ""),
+        (["nonsense"], 2, ""),
+    ],
+)
+def test_errors_have_no_traceback(tokenizer_file, arguments, code, said):
+    if arguments[0] == "heal" and "--tokenizer" not in arguments:
+        arguments = [*arguments, "-t", tokenizer_file]
+    text = run(*arguments, code=code)
+    assert "Traceback" not in text
+    assert said in text
+
+
+def test_more_specific_classes_decide_the_exit_code():
+    assert exit_code(healfsa.EmptyLanguage("x")) == 3
+    assert exit_code(healfsa.MissingExtra("transformers", "torch")) == 8
+    assert exit_code(healfsa.HealFSAError("x")) == 1
+    assert len({code for _, code, _ in EXIT_CODES}) == len(EXIT_CODES)
+
+
+@pytest.fixture
+def loaded(monkeypatch, smollm2):
+    monkeypatch.setattr(healfsa.models, "load", lambda name=None, **_: smollm2)
+
+
+@pytest.mark.model
+def test_generate_streams_only_what_follows(loaded):
+    assert run("generate", "The capital of Fra", "-n", "3").startswith("nce is Paris")
+    assert run("generate", "x.re", "--regex", r"(duce|turn|place)\(").strip() in ("duce(", "turn(", "place(")
+    assert run("generate", "x.re", "-c", "turn(", "--echo").strip() == "x.return("
+
+
+@pytest.mark.model
+def test_generate_with_a_prefill(loaded):
+    text = run("generate", '{"a": 1', "--regex", r'\{"a": 1[0-9]\}', "--prefill", '{"a": 1')
+    assert text.strip()[1:] == "}"
+
+
+@pytest.mark.model
+def test_sampling_is_repeatable(loaded):
+    sample = ["generate", "Once", "-n", "6", "--temperature", "1.5", "--seed", "3"]
+    assert run(*sample) == run(*sample)
+
+
+def test_the_module_runs_as_a_program():
+    done = subprocess.run([sys.executable, "-m", "healfsa", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == healfsa.__version__
+
+
+def test_help_needs_nothing_heavy():
+    code = (
+        "import sys; from typer.testing import CliRunner; from healfsa.cli.app import app; "
+        "CliRunner().invoke(app, ['--help']); "
+        "print([name for name in ('torch', 'numba', 'transformers', 'numpy') if name in sys.modules])"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
