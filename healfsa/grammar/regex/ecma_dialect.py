@@ -135,6 +135,7 @@ class _Parser:
         for sign, known in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
             if scan.take(sign):
                 counts = known
+                break
         if counts is None:
             found = scan.match(_COUNT)
             if found is None:
