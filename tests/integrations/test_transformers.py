@@ -234,6 +234,43 @@ def test_bytes_that_end_inside_a_character(generator):
     assert details.boundary.owed.endswith(b"\xc3")
 
 
+@pytest.mark.parametrize("options", [
+    {"do_sample": False},
+    {"do_sample": True, "num_return_sequences": 3, "temperature": 2.0},
+    {"do_sample": False, "num_beams": 3},
+    {"do_sample": False, "num_beams": 3, "num_return_sequences": 2, "return_dict_in_generate": True},
+])  # fmt: skip
+def test_the_loop_heals_inside_transformers_own_call(generator, finite, options):
+    torch.manual_seed(0)
+    prompts = ["x.re", "a longer prompt that is padded less: x.re"]
+    batch = generator.tokenizer(prompts, return_tensors="pt", padding=True)
+    loop = integration.HealedDecoding(generator.engine)
+    out = generator.model.generate(**batch, custom_generate=loop, grammar=finite, max_new_tokens=14, **options)
+    rows = (out if isinstance(out, torch.Tensor) else out.sequences).tolist()
+    copies = len(rows) // 2
+    assert len(rows) == 2 * options.get("num_return_sequences", 1)
+    for i, row in enumerate(rows):
+        text = generator.engine.vocabulary.decode_bytes(row).decode()
+        prompt = prompts[i // copies]
+        assert text.startswith(prompt)
+        assert text[len(prompt) :] in LANGUAGE
+
+
+def test_the_loop_gives_what_generate_gives(generator):
+    ids = torch.tensor([generator.tokenizer("das Ei").input_ids])
+    loop = integration.HealedDecoding(generator.engine)
+    out = generator.model.generate(ids, custom_generate=loop, heal="auto", max_new_tokens=6, do_sample=False)
+    expected = generator.generate("das Ei", max_new_tokens=6, do_sample=False)
+    assert generator.engine.vocabulary.decode_bytes(out[0].tolist()) == f"das Ei{expected}".encode()
+
+
+def test_the_loop_refuses_what_it_cannot_run(generator):
+    ids = torch.tensor([generator.tokenizer("das Ei").input_ids])
+    loop = integration.HealedDecoding(generator.engine)
+    with pytest.raises(PromptError, match="loop of its own"):
+        generator.model.generate(ids, custom_generate=loop, prompt_lookup_num_tokens=3, max_new_tokens=3)
+
+
 def test_a_chat_continues_the_assistants_words(generator):
     chat = [{"role": "user", "content": "Say Yes or No."}, {"role": "assistant", "content": "Y"}]
     details = generator.generate(chat, healfsa.choice("es", "ep"), max_new_tokens=9, do_sample=False, details=True)

@@ -5,6 +5,7 @@ Idea: a row's mask is a function of the row's own tokens, so greedy search, samp
     padded batches all work without knowing which of them is running.
 """
 
+from healfsa.integrations.transformers.decoding import HealedDecoding
 from healfsa.integrations.transformers.generation import Generation, Generator, engine_for, generate, stream
 from healfsa.integrations.transformers.processors import ConstrainedLogitsProcessor, HealingLogitsProcessor
 from healfsa.integrations.transformers.prompts import Prepared, prepare
@@ -13,6 +14,7 @@ __all__ = [
     "ConstrainedLogitsProcessor",
     "Generation",
     "Generator",
+    "HealedDecoding",
     "HealingLogitsProcessor",
     "Prepared",
     "engine_for",

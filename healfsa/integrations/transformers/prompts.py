@@ -90,11 +90,17 @@ def prepare(
         source, options = read(tokenizer, prompt, parse_special)
         boundaries.append(engine.heal(source, heal, prefill=tail, **options))
     rows = [list(boundary.input_ids) or [start_id(tokenizer, engine)] for boundary in boundaries]
-    width = max(len(row) for row in rows)
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else rows[0][0]
+    ids, mask = pad_rows(rows, pad, device)
+    return Prepared(ids, mask, tuple(boundaries))
+
+
+def pad_rows(rows: Sequence[list[int]], pad: int, device: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return ids and attention mask, int64[batch, width] each, padded on the left."""
+    width = max(len(row) for row in rows)
     ids = torch.tensor([[pad] * (width - len(row)) + row for row in rows], dtype=torch.long, device=device)
     mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows], dtype=torch.long, device=device)
-    return Prepared(ids, mask, tuple(boundaries))
+    return ids, mask
 
 
 def read(tokenizer: Any, prompt: Any, parse_special: bool) -> tuple[Any, dict[str, bool]]:

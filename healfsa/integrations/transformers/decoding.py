@@ -1,0 +1,121 @@
+"""`model.generate(..., custom_generate=HealedDecoding(engine))`: healing and grammars through transformers' own call.
+
+In: what transformers hands to a decoding loop: prepared ids, processors, criteria, caches. Out: the ids of prompt and
+    continuation, as the loop returns them.
+Idea: cut every row, pad again, put the mask before all other processors, and let transformers' own loop run.
+Cost: nothing but the masks: one prefill, of the cut prompt.
+Source: transformers' custom_generate interface.
+Not here: texts (see generation); look-up and assisted decoding, which take a `HealingLogitsProcessor`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from transformers import LogitsProcessorList
+
+import healfsa
+from healfsa.errors import PromptError
+from healfsa.integrations.transformers.processors import HealingLogitsProcessor
+from healfsa.integrations.transformers.prompts import Prepared, pad_rows
+
+
+class HealedDecoding:
+    """A decoding loop for `model.generate(custom_generate=...)` that heals first.
+
+    Parameters
+    ----------
+    engine : Engine
+        As wide as the model's scores (`engine_for(model, tokenizer)`).
+    start_id : int, optional
+        What a row begins with if nothing of its prompt is kept; None: the engine's BOS, else its first end-of-text id.
+
+    Notes
+    -----
+    `generate` then takes three more keywords: `grammar` (Grammar, Index, or a list with one a prompt), `heal` (a policy)
+    and `prefill` (text or bytes, or a list). Sampling, greedy search and beams, with several sequences a prompt. The ids
+    that come back are the kept ones and the generated ones: their text begins with the prompt, but the place where the
+    given ids ended may lie inside a token.
+
+    Examples
+    --------
+    >>> loop = HealedDecoding(engine)  # doctest: +SKIP
+    >>> model.generate(ids, custom_generate=loop, grammar=healfsa.regex("..."))  # doctest: +SKIP
+    """
+
+    def __init__(self, engine: healfsa.Engine, start_id: int | None = None) -> None:
+        self._engine = engine
+        self._start_id = start_id
+
+    def __call__(
+        self,
+        model: Any,
+        input_ids: torch.Tensor,
+        logits_processor: Any,
+        stopping_criteria: Any,
+        generation_config: Any,
+        synced_gpus: bool = False,
+        streamer: Any = None,
+        *,
+        grammar: Any = None,
+        heal: str | int = "auto",
+        prefill: Any = None,
+        **model_kwargs: Any,
+    ) -> Any:
+        """Run the loop that the generation config asks for on the cut prompts."""
+        loop = _loop(model, generation_config)
+        copies = max(generation_config.num_beams, generation_config.num_return_sequences)
+        cut = self._cut(input_ids, model_kwargs.get("attention_mask"), copies, heal, prefill, generation_config)
+        if _cached(model_kwargs) > 0:
+            raise PromptError("a prompt that is partly cached cannot be cut", hint="pass no cache")
+        model_kwargs["attention_mask"] = cut.attention_mask.repeat_interleave(copies, 0)
+        model_kwargs["position_ids"] = (model_kwargs["attention_mask"].cumsum(-1) - 1).clamp(min=0)
+        width = cut.input_ids.shape[1]
+        processor = HealingLogitsProcessor(self._engine, cut.boundaries, grammar, prompt_width=width)
+        return loop(
+            model,
+            cut.input_ids.repeat_interleave(copies, 0),
+            logits_processor=LogitsProcessorList([processor, *logits_processor]),
+            stopping_criteria=stopping_criteria,
+            generation_config=generation_config,
+            synced_gpus=synced_gpus,
+            streamer=streamer,
+            **model_kwargs,
+        )
+
+    def _cut(
+        self, ids: torch.Tensor, mask: torch.Tensor | None, copies: int, heal: str | int, prefill: Any, config: Any
+    ) -> Prepared:
+        """Cut each prompt once; its copies for beams and samples stand behind each other."""
+        ids = ids[::copies]
+        kept = torch.ones_like(ids) if mask is None else mask[::copies]
+        rows = [row[keep.bool()].tolist() for row, keep in zip(ids, kept, strict=True)]
+        tails = prefill if isinstance(prefill, (list, tuple)) else [prefill] * len(rows)
+        boundaries = [self._engine.heal(row, heal, tail) for row, tail in zip(rows, tails, strict=True)]
+        start = self._start_id if self._start_id is not None else self._first_id()
+        pad = config.pad_token_id if config.pad_token_id is not None else start
+        cut, mask = pad_rows([list(boundary.keep) or [start] for boundary in boundaries], pad, ids.device)
+        return Prepared(cut, mask, tuple(boundaries))
+
+    def _first_id(self) -> int:
+        vocabulary = self._engine.vocabulary
+        return vocabulary.bos_id if vocabulary.bos_id is not None else vocabulary.eos_ids[0]
+
+
+def _loop(model: Any, config: Any) -> Any:
+    """Return transformers' own decoding loop for this config, unbound."""
+    if (
+        config.prompt_lookup_num_tokens is not None
+        or config.penalty_alpha is not None
+        or config.dola_layers is not None
+    ):
+        raise PromptError(
+            "this decoding has a loop of its own", hint="pass a HealingLogitsProcessor in place of the loop"
+        )
+    return type(model)._beam_search if config.num_beams > 1 else type(model)._sample
+
+
+def _cached(model_kwargs: dict[str, Any]) -> int:
+    cache = model_kwargs.get("cache", model_kwargs.get("past_key_values"))
+    return int(cache.get_seq_length()) if cache is not None else 0
