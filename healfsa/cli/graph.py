@@ -24,13 +24,9 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """States are numbered from 0, the start; `layers[i]` is the distance of state i from it.
-
-    `cut` says that there are more states than were explored.
-    """
+    """States are numbered from 0, the start; `cut` holds those with successors that were not explored."""
 
     accepting: list[bool] = field(default_factory=list)
-    layers: list[int] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     cut: list[int] = field(default_factory=list)
 
@@ -40,7 +36,6 @@ def explore(automaton: Any, limit: int) -> Graph:
     graph = Graph()
     numbers = {automaton.start: 0}
     queue = [automaton.start]
-    graph.layers.append(0)
     for state in queue:
         source = numbers[state]
         graph.accepting.append(automaton.is_accepting(state))
@@ -51,7 +46,6 @@ def explore(automaton: Any, limit: int) -> Graph:
                     continue
                 numbers[target] = len(queue)
                 queue.append(target)
-                graph.layers.append(graph.layers[source] + 1)
             graph.edges.append(Edge(source, numbers[target], label))
     return graph
 
