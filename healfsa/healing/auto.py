@@ -11,34 +11,121 @@ Not here: the cut itself (`boundary.py`).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from healfsa.healing import kernels_cover as machine
 from healfsa.healing.canon import Canon, Reading, Region, canon_of
-from healfsa.healing.completion import undecided
-from healfsa.healing.prompt import text_tail
+from healfsa.healing.prompt import Prompt, text_tail
 
 if TYPE_CHECKING:
-    from healfsa.healing.prompt import Prompt
     from healfsa.vocab import Vocabulary
 
 WINDOW = 48  # bytes of the tail that are looked at first
+ADDED = 64  # ids among which an added token is looked for
 
 Way = list[tuple[int, int]]  # tokens and where each ends, in bytes from the region's begin
 
 
-def owed_length(vocabulary: Vocabulary, read: Prompt) -> int:
-    """Return the length (bytes) of the shortest tail that must be given back."""
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What `auto` found.
+
+    Attributes
+    ----------
+    owed : int
+        Bytes at the prompt's end that must be given back.
+    begin : int
+        Bytes from the begin of the open region to the prompt's end.
+    kept : tuple[int, ...]
+        The canonical tokens from the region's begin up to the owed bytes.
+    """
+
+    owed: int
+    begin: int
+    kept: tuple[int, ...]
+
+
+def decide(vocabulary: Vocabulary, read: Prompt) -> Decision:
+    """Return the shortest tail that must be given back, and what is kept of the open region before it."""
     canon = canon_of(vocabulary)
     if canon is None:
-        return longest_beginning(vocabulary, read)
+        size = longest_beginning(vocabulary, read)
+        return Decision(size, size, ())
+    read = behind_added(canon, read)
     region = find_region(canon, read)
-    ways = [way for reading in canon.readings(region) for way in _ways(canon, region, reading)]
     size = len(region.text.encode()) + len(region.rest)
+    ways = ways_of(canon, region)
     kept = common_end(ways)
-    return max(size - kept, undecided(canon, read, region))
+    if kept:
+        kept = min(kept, common_end([*ways, *_composed(canon, region)]))
+    if canon.added.contents:
+        kept = min(kept, size - _unfinished_added(canon, read))
+    return Decision(size - kept, size, tuple(token for token, end in ways[0] if end <= kept))
+
+
+def ways_of(canon: Canon, region: Region) -> list[Way]:
+    """Return the canonical ways of a region, one a reading."""
+    return [_way(canon, region, reading) for reading in canon.readings(region)]
+
+
+def _composed(canon: Canon, region: Region) -> list[Way]:
+    """Return the ways of the region with its last character composed with a mark that may follow."""
+    end, made = canon.composer.compositions(region.text, region.rest)
+    head = region.text[: len(region.text) - len(end)]
+    return [way for last in made for way in ways_of(canon, canon.region(head + last))]
+
+
+def behind_added(canon: Canon, read: Prompt) -> Prompt:
+    """Return the prompt with its wall behind the last added token: nothing is merged across one."""
+    if not canon.added.ids:
+        return read
+    ids, added = read.ids, canon.added.ids
+    for at in range(len(ids), max(read.wall, len(ids) - ADDED), -1):
+        if ids[at - 1] in added:
+            return Prompt(ids, read.rest, at)
+    return read
+
+
+def _unfinished_added(canon: Canon, read: Prompt) -> int:
+    """Return how many bytes must be given back since they may become an added token."""
+    vocabulary = canon.vocabulary
+    tail = read.tail(vocabulary, canon.added.longest)
+    owed = 0
+    openings = canon.added.openings(tail)
+    if not openings and read.wall == len(read.ids) and read.ids and canon.added.begins(_last(vocabulary, read)):
+        return len(_last(vocabulary, read)) + len(read.rest)
+    for opening in openings:
+        length = len(tail) - opening
+        owed = max(owed, length + _differing(canon, read, length))
+    return owed
+
+
+def _last(vocabulary: Vocabulary, read: Prompt) -> bytes:
+    return vocabulary.bytes_of(read.ids[-1]) or b""
+
+
+def _differing(canon: Canon, read: Prompt, length: int) -> int:
+    """Return how many bytes before the last `length` are encoded otherwise when the text ends there."""
+    head = read.before(length, canon.vocabulary)
+    region = find_region(canon, head)
+    if region.rest:
+        return 0
+    size = len(region.text.encode())
+    closed = canon.encode_region(region)
+    given: Way = []
+    at = len(read.ids)
+    behind = len(read.rest)
+    while at > read.wall and behind < length + size:
+        at -= 1
+        token = read.ids[at]
+        given.append((token, size + length - behind))
+        behind += len(canon.vocabulary.bytes_of(token) or b"")
+    if behind != length + size:
+        return size
+    return size - min(common_end([closed, given[::-1]]), size)
 
 
 def longest_beginning(vocabulary: Vocabulary, read: Prompt) -> int:
@@ -68,7 +155,7 @@ def find_region(canon: Canon, read: Prompt) -> Region:
         window *= 8
 
 
-def _ways(canon: Canon, region: Region, reading: Reading) -> list[Way]:
+def _way(canon: Canon, region: Region, reading: Reading) -> Way:
     """Return the canonical way of one reading, up to what is certain of it."""
     way: Way = []
     end = 0
@@ -77,14 +164,14 @@ def _ways(canon: Canon, region: Region, reading: Reading) -> list[Way]:
             end += len(canon.vocabulary.bytes_of(token) or b"")
             way.append((token, end))
     if not reading.piece:
-        return [way]
+        return way
     border, last, back = piece_border(canon, region, reading)
     inner: Way = []
     at = border
     while at > 0:
         inner.append((int(last[at]), end + at))
         at = int(back[at])
-    return [way + inner[::-1]]
+    return way + inner[::-1]
 
 
 def piece_border(canon: Canon, region: Region, reading: Reading) -> tuple[int, np.ndarray, np.ndarray]:

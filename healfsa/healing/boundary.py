@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from healfsa.errors import PromptError
+from healfsa.healing.auto import decide
 from healfsa.healing.prompt import Prompt, read_prompt
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ class Boundary:
     owed : bytes
         Bytes of the prompt that `keep` does not cover; the tokens that are generated next must begin with them.
     n_removed : int
-        How many ids of `prompt_ids` are not in `keep`.
+        How many ids at the end of `prompt_ids` were given back.  (A few canonical ids may stand in `keep` in place of
+        some of them: where the given ids were not canonical, or the prompt ends inside a character.)
     prompt_ids : tuple[int, ...]
         The prompt as it was encoded (or given).  Bytes of an incomplete last character that no token can make are
         not in it; they are owed all the same.
@@ -143,24 +145,36 @@ def _prefill(vocabulary: Vocabulary, read: Prompt, prefill: str | bytes | None) 
 
 def _cut(vocabulary: Vocabulary, read: Prompt, kind: str | int, inside: bytes, least: int) -> Boundary:
     """Give back what the policy asks for."""
-    from healfsa.healing.auto import owed_length
-
-    ids, rest, name = read.ids, read.rest, str(kind)
-    wall = max(read.wall, least)
+    ids = read.ids
     if kind == "off":
-        keep, lead = len(ids), b""
+        keep, size = ids, len(read.rest)
     elif isinstance(kind, int):
-        keep, lead = max(len(ids) - max(kind - bool(rest), 0), wall), b""
+        keep, size = _back(vocabulary, read, tokens=kind - bool(read.rest))
     else:
-        keep, lead = _whole_tokens(vocabulary, read, owed_length(vocabulary, read), wall)
-    owed = lead + vocabulary.decode_bytes(ids[keep:]) + rest
-    return Boundary(ids[:keep], owed, len(ids) - keep, ids, name, inside)
+        keep, size = _auto(vocabulary, read)
+    if len(keep) < least:
+        keep, size = ids[:least], len(vocabulary.decode_bytes(ids[least:])) + len(read.rest)
+    same = len(keep)
+    while keep[:same] != ids[:same]:
+        same -= 1
+    owed = read.tail(vocabulary, size)
+    return Boundary(keep, owed[len(owed) - size :], len(ids) - same, ids, str(kind), inside)
 
 
-def _whole_tokens(vocabulary: Vocabulary, read: Prompt, length: int, wall: int) -> tuple[int, bytes]:
-    """Return how many ids stay when at least the last `length` bytes are owed."""
+def _auto(vocabulary: Vocabulary, read: Prompt) -> tuple[tuple[int, ...], int]:
+    """Return the ids that stay under `auto`, and how many bytes are owed."""
+    found = decide(vocabulary, read)
+    if found.owed <= found.begin:
+        keep, covered = _back(vocabulary, read, size=found.begin)
+        if covered == found.begin:
+            return keep + found.kept, found.owed
+    return _back(vocabulary, read, size=found.owed)
+
+
+def _back(vocabulary: Vocabulary, read: Prompt, *, size: int = 0, tokens: int = 0) -> tuple[tuple[int, ...], int]:
+    """Return the ids without the last that cover `size` bytes or are `tokens` many, and how many bytes those cover."""
     keep, covered = len(read.ids), len(read.rest)
-    while covered < length and keep > wall:
+    while keep > read.wall and (covered < size or len(read.ids) - keep < tokens):
         keep -= 1
         covered += len(vocabulary.bytes_of(read.ids[keep]) or b"")
-    return keep, b""
+    return read.ids[:keep], covered

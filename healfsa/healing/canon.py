@@ -10,7 +10,6 @@ Not here: the decision (`auto.py`), covers and their weights.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -18,14 +17,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from healfsa.healing import kernels_cover as machine
+from healfsa.healing.completion import SPACE_MARK, Added, Composer, added_of, composer_of, marks_spaces
 from healfsa.healing.probes import probes_for
 from healfsa.healing.rules import Rules, build_rules
 from healfsa.healing.segmenter import Segmenter
 
 if TYPE_CHECKING:
     from healfsa.vocab import Vocabulary
-
-SPACE_MARK = "\u2581"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +64,15 @@ class Canon:
     rules : Rules
     segmenter : Segmenter or None
         None: the tokenizer has no pre-tokenizer (SentencePiece).
+    added : Added
+        The added tokens that are text: the tokenizer cuts them out before anything else.
     """
 
     vocabulary: Vocabulary
     rules: Rules
     segmenter: Segmenter | None
+    added: Added
+    composer: Composer
     _kinds: dict[str, int] = field(default_factory=dict)
     _moves: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     _inner: dict[tuple[int, bytes], tuple[tuple[int, ...], ...]] = field(default_factory=dict)
@@ -140,6 +142,17 @@ class Canon:
             self._inner[key] = tuple(dict.fromkeys(found))
         return self._inner[key]
 
+    def encode_region(self, region: Region) -> list[tuple[int, int]]:
+        """Return the tokens of a region whose text ends there, each with its end in bytes."""
+        cuts = self.segmenter.states[region.state].row[0] if self.segmenter is not None else ()
+        size, way, end = len(region.text), [], 0
+        edges = [0, *(size + at for at in cuts), size]
+        for low, high in zip(edges, edges[1:], strict=False):
+            for token in self.encode_closed(region.text[low:high].encode()):
+                end += len(self.vocabulary.bytes_of(token) or b"")
+                way.append((token, end))
+        return way
+
     def encode_closed(self, piece: bytes) -> list[int]:
         """Return the ids of a piece that is complete."""
         if self.vocabulary.tokenizer.ignore_merges:
@@ -171,13 +184,15 @@ def completions(rest: bytes) -> list[str]:
 def canon_of(vocabulary: Vocabulary) -> Canon | None:
     """Return the canon of a vocabulary (kept for the last few); None where its tokenizer is no BPE."""
     rules = build_rules(vocabulary)
-    return None if rules is None else Canon(vocabulary, rules, _segmenter(vocabulary))
+    if rules is None:
+        return None
+    return Canon(vocabulary, rules, _segmenter(vocabulary), added_of(vocabulary), composer_of(vocabulary))
 
 
 def _segmenter(vocabulary: Vocabulary) -> Segmenter | None:
     """Learn the pre-tokenizer; None where it never cuts."""
     tokenizer = vocabulary.tokenizer
-    marked = SPACE_MARK in json.dumps(tokenizer.normalizer, ensure_ascii=False) if tokenizer.normalizer else False
+    marked = marks_spaces(vocabulary)
     spans = tokenizer.pre_tokenize
 
     def cuts(text: str) -> tuple[int, ...]:

@@ -119,9 +119,27 @@ def meet(back, a, b):
     return np.int32(a)
 
 
+@njit(boolean(U1, I), cache=True, nogil=True)
+def may_begin(data, at):
+    """Return whether ``data[at:]``, shorter than its first byte asks for, begins a well-formed character."""
+    first, have = data[at], data.size - at
+    if first < 0xC2 or first > 0xF4 or have >= 2 + (first >= 0xE0) + (first >= 0xF0):
+        return False
+    if have > 1:
+        second = data[at + 1]
+        if (first == 0xE0 and second < 0xA0) or (first == 0xED and second > 0x9F):
+            return False
+        if (first == 0xF0 and second < 0x90) or (first == 0xF4 and second > 0x8F):
+            return False
+    for k in range(1, have):
+        if data[at + k] & 0xC0 != 0x80:
+            return False
+    return True
+
+
 @njit(I(STEPS, LASTS, CLASSES, U1, I, I, I, I4W), cache=True, nogil=True)
 def stays_open(steps, lasts, classes, more, state, begin, opened, asked):
-    """Return whether a piece can stay whole through `more`: 1 yes, 0 no, ASK.
+    """Return whether a piece can stay whole through `more`, and `more` is well-formed: 1 yes, 0 no, ASK.
 
     `begin` and `opened` say how many characters before the end the region and the piece begin.
     """
@@ -129,10 +147,14 @@ def stays_open(steps, lasts, classes, more, state, begin, opened, asked):
     while at < more.size:
         length = character_length(more, np.int32(at), np.int32(more.size))
         if length == 0:
+            if not may_begin(more, np.int32(at)):
+                return np.int32(0)
             break
         point = code_point(more, np.int32(at), length)
         at += length
         count += 1
+        if classes.size == 1:
+            continue
         kind = np.int32(classes[point])
         if kind < 0 or steps[state, kind, 0] < 0:
             asked[0], asked[1] = state, point
@@ -143,13 +165,15 @@ def stays_open(steps, lasts, classes, more, state, begin, opened, asked):
             region = count - begins
             if region > -opened:
                 return np.int32(0)
+    if count == 0:
+        return np.int32(1)
     for k in range(lasts.shape[1]):
         distance = lasts[state, k]
         if distance < 0:
             break
         if (region if distance == 0 else count - distance) == -opened:
             return np.int32(1)
-    return np.int32(0)
+    return np.int32(classes.size == 1)
 
 
 @njit(I(I4, I4, U1, I4, STEPS, LASTS, CLASSES, U1, I, I, I4W, I4W), cache=True, nogil=True)
@@ -172,8 +196,6 @@ def alive(rules, trie, data, offsets, steps, lasts, classes, piece, at, left, as
         if left >= 0 and not pair_stays(rules, left, token):
             continue
         low, high = offsets[token] + have, offsets[token + 1]
-        if classes.size == 1:
-            return np.int32(1)
         more = np.empty(unfinished + high - low, np.uint8)
         for k in range(unfinished):
             more[k] = piece[piece.size - unfinished + k]
@@ -197,7 +219,7 @@ def border(rules, trie, data, offsets, steps, lasts, classes, piece, place, last
     """Return the last position of an open piece up to which no continuation changes its tokens, or ASK."""
     size = piece.size
     prefix_tree(rules, trie, piece, last, back)
-    best = np.int32(-1) if place[3] > 0 or last[size] < 0 else np.int32(size)
+    best = np.int32(-1) if last[size] < 0 else np.int32(size)
     for at in range(size):
         if at > 0 and last[at] < 0:
             continue
@@ -218,8 +240,8 @@ def border(rules, trie, data, offsets, steps, lasts, classes, piece, place, last
 
 @njit(I(I4, U1), cache=True, nogil=True)
 def last_gap(rules, data):
-    """Return the last position whose two neighbours stand side by side in no token, or -1."""
+    """Return the last position between characters whose neighbours stand side by side in no token, or -1."""
     for at in range(data.size - 1, 0, -1):
-        if not rule.pair_occurs(rules, np.int32(data[at - 1]), np.int32(data[at])):
+        if data[at] & 0xC0 != 0x80 and not rule.pair_occurs(rules, np.int32(data[at - 1]), np.int32(data[at])):
             return np.int32(at)
     return np.int32(-1)

@@ -33,6 +33,15 @@ class Prompt:
     rest: bytes
     wall: int
 
+    def before(self, length: int, vocabulary: Vocabulary) -> Prompt:
+        """Return the prompt without its last `length` bytes, cut through a token where it must be."""
+        keep, covered = len(self.ids), len(self.rest)
+        while covered < length and keep > self.wall:
+            keep -= 1
+            covered += len(vocabulary.bytes_of(self.ids[keep]) or b"")
+        cut = (vocabulary.bytes_of(self.ids[keep]) or b"")[: covered - length] if covered > length else b""
+        return Prompt(self.ids[:keep], cut, self.wall)
+
     def tail(self, vocabulary: Vocabulary, length: int) -> bytes:
         """Return at least the last `length` bytes behind the wall (all of them where there are fewer)."""
         pieces, have, at = [self.rest], len(self.rest), len(self.ids)
@@ -117,6 +126,7 @@ def _encode_bytes(
     ids: list[int] = []
     if not pieces or isinstance(pieces[0], bytes):
         ids += vocabulary.encode("", add_special_tokens=add_special_tokens, parse_special=parse_special)
+        ids += _dummy_prefix(vocabulary) if raw else []
     for piece in pieces:
         if isinstance(piece, str):
             ids += _encode(vocabulary, piece, parse_special, add_special_tokens and not ids)
@@ -124,6 +134,13 @@ def _encode_bytes(
             ids += [_byte_token(vocabulary, byte, raw) for byte in piece]
     _spellable(vocabulary, rest)
     return tuple(ids), rest
+
+
+def _dummy_prefix(vocabulary: Vocabulary) -> list[int]:
+    """Return the token that the tokenizer writes before every text, as a list; mostly there is none."""
+    prefix = vocabulary.normalize(".")[:-1].encode()
+    tokens = vocabulary.trie.tokens(prefix)[:1].tolist() if prefix else []
+    return [token for token in tokens if vocabulary.bytes_of(token) == prefix]
 
 
 def _byte_token(vocabulary: Vocabulary, byte: int, raw: bytes) -> int:
