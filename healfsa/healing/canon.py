@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from healfsa.healing import kernels_cover as machine
-from healfsa.healing.completion import SPACE_MARK, Added, Composer, added_of, composer_of, marks_spaces
+from healfsa.healing.completion import Added, Composer, added_of, composer_of
 from healfsa.healing.probes import probes_for
 from healfsa.healing.rules import Rules, build_rules
 from healfsa.healing.segmenter import Segmenter
@@ -192,12 +192,10 @@ def canon_of(vocabulary: Vocabulary) -> Canon | None:
 def _segmenter(vocabulary: Vocabulary) -> Segmenter | None:
     """Learn the pre-tokenizer; None where it never cuts."""
     tokenizer = vocabulary.tokenizer
-    marked = marks_spaces(vocabulary)
     spans = tokenizer.pre_tokenize
 
     def cuts(text: str) -> tuple[int, ...]:
-        found = spans(text.replace(" ", SPACE_MARK) if marked else text)
-        ends = {edge for span in found for edge in span}
+        ends = {edge for span in spans(text) for edge in span}
         return tuple(sorted(ends - {0, len(text)}))
 
     if tokenizer.kind == "bpe-sentencepiece" and all(not cuts(text) for text in ("a b", "a  b.c", "1 a\nb", "don't A1")):

@@ -12,8 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from healfsa.errors import PromptError, VocabularyError
 
 if TYPE_CHECKING:
@@ -120,40 +118,18 @@ def _spellable(vocabulary: Vocabulary, raw: bytes) -> None:
 def _encode_bytes(
     vocabulary: Vocabulary, raw: bytes, parse_special: bool, add_special_tokens: bool
 ) -> tuple[tuple[int, ...], bytes]:
-    """Encode bytes: valid stretches as text, stray bytes one by one, an unfinished last character as the rest."""
-    pieces = list(stretches(raw))
-    rest = pieces.pop() if pieces and isinstance(pieces[-1], bytes) and is_unfinished(pieces[-1]) else b""
-    ids: list[int] = []
-    if not pieces or isinstance(pieces[0], bytes):
-        ids += vocabulary.encode("", add_special_tokens=add_special_tokens, parse_special=parse_special)
-        ids += _dummy_prefix(vocabulary) if raw else []
-    for piece in pieces:
-        if isinstance(piece, str):
-            ids += _encode(vocabulary, piece, parse_special, add_special_tokens and not ids)
-        else:
-            ids += [_byte_token(vocabulary, byte, raw) for byte in piece]
-    _spellable(vocabulary, rest)
+    """Encode bytes, all but an unfinished last character."""
+    rest = text_tail(raw[-4:] if len(raw) > 4 else raw)[1]
+    _spellable(vocabulary, raw)
+    head = raw[: len(raw) - len(rest)]
+    options = {"add_special_tokens": add_special_tokens, "parse_special": parse_special}
+    try:
+        ids = vocabulary.encode(head, **options)
+    except VocabularyError as error:
+        raise PromptError(error.message, hint=error.hint) from None
+    if raw and not head and vocabulary.tokenizer.dummy_prefix:
+        ids = ids + vocabulary.trie.tokens(b" ")[:1].tolist()
     return tuple(ids), rest
-
-
-def _dummy_prefix(vocabulary: Vocabulary) -> list[int]:
-    """Return the token that the tokenizer writes before every text, as a list; mostly there is none."""
-    prefix = vocabulary.normalize(".")[:-1].encode()
-    tokens = vocabulary.trie.tokens(prefix)[:1].tolist() if prefix else []
-    return [token for token in tokens if vocabulary.bytes_of(token) == prefix]
-
-
-def _byte_token(vocabulary: Vocabulary, byte: int, raw: bytes) -> int:
-    """Return the token that is this one byte."""
-    low, high = vocabulary.trie.ranks(bytes([byte]))
-    if low < high and len(vocabulary.bytes_of(int(vocabulary.trie.order[low])) or b"") == 1:
-        return int(vocabulary.trie.order[low])
-    raise PromptError(
-        f"the prompt is not well-formed UTF-8, and no token makes its byte {byte:02x} alone",
-        owed=bytes([byte]),
-        offset=raw.find(bytes([byte])),
-        hint="pass text, or bytes that are UTF-8",
-    )
 
 
 def stretches(raw: bytes) -> Iterator[str | bytes]:
@@ -200,8 +176,3 @@ def text_tail(raw: bytes) -> tuple[int, bytes]:
             start = at + size
         at += size
     return start, b""
-
-
-def as_array(data: bytes) -> np.ndarray:
-    """Return bytes as np.uint8[n] (read-only) for machine code."""
-    return np.frombuffer(data, dtype=np.uint8)
