@@ -19,14 +19,13 @@ from healfsa.index.masks import ENDED, REJECTED, TEXT, Masks
 from healfsa.index.rows import Row, RowPool
 from healfsa.index.spelling import Spelling, is_exact_by_bytes, makeable, refuse
 from healfsa.index.tables import Tables
-from healfsa.index.union import Unions
+from healfsa.index.wide import Found, Wide
 from healfsa.limits import Limits
 
 if TYPE_CHECKING:
     from healfsa.grammar.expression import Expression
     from healfsa.vocab import Vocabulary
 
-WIDE = 3000  # trie nodes: a state that meets more of them is taken apart
 MOVES_KEPT = 200_000  # transitions by token that one index remembers
 
 
@@ -68,31 +67,27 @@ class Index(Masks):
         self.start = self.automaton.start
         self._moves: dict[tuple[int, int], int] = {}
         self._specials = _special_ids(self.automaton, vocabulary)
-        self._unions = Unions(self.automaton, self.tables)
+        self._wide = Wide(self.automaton, self.tables)
         self._spelling = None if is_exact_by_bytes(vocabulary) else Spelling(self.automaton, vocabulary, limits)
         if not self.is_live(self.start):
             raise refuse(Automaton.from_expression(expression, limits), vocabulary)
 
     def _row(self, state: int) -> Row:
-        bases, tokens = self._text_tokens(state)
+        if self._spelling is not None:
+            found = Found(lists=[self.tokens_below(state, 0)])
+        else:
+            found = self._wide.tokens(state)
+        tokens = found.lists
         for token, symbol in self._specials.items():
             if self.is_live(self.automaton.step_special(state, symbol)):
                 tokens.append(np.array([token], dtype=np.int32))
         if self.automaton.is_accepting(state):
             tokens.append(self._end)
-        return self._pack(tokens[0] if len(tokens) == 1 else np.concatenate(tokens), bases)
-
-    def _text_tokens(self, state: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Return base rows and lists of tokens whose union is the text tokens allowed in `state`."""
-        if self._spelling is not None:
-            return [], [self.tokens_below(state, 0)]
-        stack, found = self.tables.scratch()
-        count = self.automaton.run(kernels.walk, self.tables.trie, stack, found, state, 0, WIDE)
-        return self._unions.tokens(state) if count == kernels.TOO_WIDE else ([], [found[:count]])
+        return self._pack(found.tokens(), found.bases, found.missing)
 
     def tokens_below(self, state: int, node: int) -> np.ndarray:
-        stack, found = self.tables.scratch()
-        count = self.automaton.run(kernels.walk, self.tables.trie, stack, found, state, node, kernels.UNBOUNDED)
+        stack, found, later = self.tables.scratch()
+        count = self.automaton.run(kernels.walk, self.tables.trie, stack, found, later, state, node, kernels.WHOLE)
         return found[:count] if self._spelling is None else self._only_live(state, node, found[:count].copy())
 
     def _only_live(self, state: int, node: int, tokens: np.ndarray) -> np.ndarray:

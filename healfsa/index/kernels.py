@@ -22,32 +22,38 @@ _, kernel = compiler_for("automaton", "vocab", "index")
 READ = "Array(int32, 1, 'C', True, aligned=True)"
 BYTES = "Array(uint8, 1, 'C', True, aligned=True)"
 U = np.uint64
-TOO_WIDE = 1 << 40  # more than any number of tokens
-UNBOUNDED = 1 << 40
+WHOLE = 1 << 30  # for `big`: put nothing off
 BITS = np.array([1 << j if j < 31 else -(1 << 31) for j in range(32)], dtype=np.int32)
 
 
-@kernel(f"int64(int32[::1], {READ}, int32[::1], int32[::1], int64, int64, int64)")
-def walk(memory, trie, stack, found, state, start, budget):
+@kernel(f"int64(int32[::1], {READ}, int32[::1], int32[::1], int32[::1], int64, int64, int64)")
+def walk(memory, trie, stack, found, later, state, start, big):
     """Write the ids of all tokens below trie node `start` that `state` can read to `found`; return how many.
 
     `start` itself counts as read already: the tokens that end there are found too, and `state` is the state behind it.
-    When more than `budget` nodes are met the walk stops with `TOO_WIDE`.
+    Nodes below `start` with more than `big` nodes below them are put off: `later` receives their number, then pairs
+    (node, state behind it); only the tokens that end there are found.
     Unsigned positions throughout: signed ones would cost a test for "from the end" each.
     """
     label, skip, first, order = U(trie[P_LABEL]), U(trie[P_SKIP]), U(trie[P_FIRST]), U(trie[P_ORDER])
     rows, width, nodes = U(memory[ROWS]), U(memory[WIDTH]), U(memory[NODES] + ROW)
     node, end = U(start), U(trie[skip + U(start)])
     stack[U(trie[label + node] >> 8)] = state
-    rank, n, left = U(trie[first + node]), U(0), budget
+    n, put_off, room = U(0), 0, later.size // 2 - 1
+    later[0] = 0
     while True:
-        node += U(1)
-        last = U(trie[first + node])
+        rank, last = U(trie[first + node]), U(trie[first + node + U(1)])
         while rank < last:
             found[n] = trie[order + rank]
             n += U(1)
             rank += U(1)
-        state = 0
+        behind = U(trie[skip + node])
+        if int(behind - node) > big and node != U(start) and put_off < room:
+            later[1 + 2 * put_off], later[2 + 2 * put_off] = int(node), state
+            put_off += 1
+            node = behind
+        else:
+            node += U(1)
         while node < end:
             word = U(trie[label + node])
             column = U(memory[U(CLASS_OF) + (word & U(255))])
@@ -58,16 +64,47 @@ def walk(memory, trie, stack, found, state, start, budget):
                 state = column_step(memory, above, column)
                 if state < 0:
                     return state
-            left -= 1
             if state > 0:
                 stack[word >> U(8)] = state
                 break
             node = U(trie[skip + node])
         if node >= end:
+            later[0] = put_off
             return int(n)
-        if left < 0:
-            return TOO_WIDE
-        rank = U(trie[first + node])
+
+
+@kernel(f"int64(int32[::1], {READ}, int32[:, ::1], int32[::1], int32[::1], int64, int64, int64)")
+def compare(memory, trie, stacks, more, less, state, model, budget):
+    """Compare the tokens of `state` with those of the state `model`, below the root; return 1, or 0 where it is too much.
+
+    `more` receives their number and then the tokens that only `state` allows, `less` the tokens that it surely does
+    not allow while `model` may. Subtrees in front of which both are in one state are not looked at.
+    """
+    label, skip, first, order = trie[P_LABEL], trie[P_SKIP], trie[P_FIRST], trie[P_ORDER]
+    stacks[0, 0], stacks[1, 0] = state, model
+    node, end, n, m = 1, trie[skip], 0, 0
+    while node < end and budget > 0:
+        budget -= 1
+        word = trie[label + node]
+        depth, byte = word >> 8, word & 255
+        one, two = stacks[0, depth - 1], stacks[1, depth - 1]
+        one = transition(memory, one, byte)
+        two = transition(memory, two, byte) if two > 0 else two
+        if one < 0 or two < 0:
+            return min(one, two)
+        behind = trie[skip + node]
+        if one == 0 and two > 0:
+            for rank in range(trie[first + node], trie[first + behind]):
+                m += 1
+                less[m] = trie[order + rank]
+        elif one > 0 and two == 0:
+            for rank in range(trie[first + node], trie[first + node + 1]):
+                n += 1
+                more[n] = trie[order + rank]
+        stacks[0, depth], stacks[1, depth] = one, two
+        node = behind if one == two or one == 0 else node + 1
+    more[0], less[0] = n, m
+    return 1 if node >= end else 0
 
 
 @kernel(f"int64(int32[::1], {BYTES}, {READ}, int64, int64)")
@@ -107,18 +144,21 @@ def path(trie, data, nodes):
     return data.size
 
 
-FILL = [f"void(int32[:, {inner}], int64, {READ}, {READ})" for inner in ("::1", ":")]
+FILL = [f"void(int32[:, {inner}], int64, {READ}, {READ}, {READ})" for inner in ("::1", ":")]
 
 
 @kernel(FILL)
-def fill(bitmask, row, base, tokens):
-    """Write one row: the words of `base` (no words: all zero), then the bits of `tokens`."""
+def fill(bitmask, row, base, cleared, tokens):
+    """Write one row: the words of `base` (no words: all zero), without the bits of `cleared`, with those of `tokens`."""
     if base.size == 0:
         for w in range(bitmask.shape[1]):
             bitmask[row, w] = 0
     else:
         for w in range(bitmask.shape[1]):
             bitmask[row, w] = base[w]
+    for k in range(cleared.size):
+        token = int(cleared[k])
+        bitmask[row, token >> 5] = int(bitmask[row, token >> 5]) & ~int(BITS[token & 31])
     for k in range(tokens.size):
         token = int(tokens[k])
         bitmask[row, token >> 5] = int(bitmask[row, token >> 5]) | int(BITS[token & 31])

@@ -2,9 +2,10 @@
 
 In: an automaton's node x that states repeat. Out: `Loop`: a base row by number of rounds, and the places to leave.
 Idea: these sets depend on x alone. They are named by x's whole structure, so every grammar with the same character
-    class (a JSON string's body, \\w, [a-z]) finds them again, whatever follows and however often x may come.
+    class (a JSON string's body, \\w, [a-z]) finds them again, whatever follows and however often x may come. They are
+    made for the root of the trie, and for the few nodes below it that many tokens run through (a space, say).
 Cost: one walk of the trie for a new x (about 2 ms for a wide one), V/8 bytes for each number of rounds that is asked.
-Not here: states (see union), the walks (kernels_loops).
+Not here: states (see wide), the walks (kernels_loops).
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
     from healfsa.automaton import Automaton
     from healfsa.index.tables import Tables
 
-NARROW = 3000  # trie nodes: below a part with fewer of them a plain walk is as fast
+NARROW = 1500  # trie nodes: below a part with fewer of them a plain walk is as fast
 DESCRIPTION = 4096  # words of the longest structure that is looked up
 
 
 class Loop:
-    """The token sets of one repeated part.
+    """The token sets of one repeated part below one trie node.
 
     Parameters
     ----------
@@ -73,31 +74,35 @@ class Loop:
         return fixed + len(self._bases) * self._words * 4
 
 
-def loop_of(automaton: Automaton, tables: Tables, part: int) -> Loop | None:
-    """Return the token sets of `part`, made now or earlier; None where a plain walk serves as well or must serve."""
-    if automaton.run(kernels_loops.breadth, tables.trie, part) < NARROW:
+def loop_of(automaton: Automaton, tables: Tables, part: int, start: int) -> Loop | None:
+    """Return the token sets of `part` below trie node `start`; None where a plain walk serves as well or must serve."""
+    if automaton.run(kernels_loops.breadth, tables.trie, part, start) < NARROW:
         return None
-    key = description(automaton, part)
-    if key is None:
+    description = describe(automaton, part)
+    if not description:
         return None
+    key = description, start
     if key not in tables.loops:
-        tables.keep_loop(key, _classify(automaton, tables, part))
+        loop = _classify(automaton, tables, part, start)
+        tables.keep_loop(key, loop)
+        return loop
     return tables.loops.get(key)
 
 
-def description(automaton: Automaton, part: int) -> bytes | None:
-    """Return the whole structure of a node as bytes; None where it is not plain or too large."""
+def describe(automaton: Automaton, part: int) -> bytes:
+    """Return the whole structure of a short node as bytes; none where it is too large."""
     stack, words = np.empty((2, DESCRIPTION), dtype=np.int32)
     length = automaton.run(kernels_loops.describe, part, stack, words)
-    return words[:length].tobytes() if length else None
+    return words[:length].tobytes()
 
 
-def _classify(automaton: Automaton, tables: Tables, part: int) -> Loop | None:
+def _classify(automaton: Automaton, tables: Tables, part: int, start: int) -> Loop | None:
     trie = tables.vocabulary.trie
-    stack, rounds = (np.zeros(trie.deepest + 2, dtype=np.int32) for _ in range(2))
-    staying = np.empty((trie.n_tokens, 2), dtype=np.int32)
-    leaving = np.empty((trie.n_nodes + 1, 2), dtype=np.int32)
-    count = automaton.run(kernels_loops.classify, tables.trie, stack, rounds, part, staying, leaving)
+    stack, rounds = np.zeros((2, trie.deepest + 2), dtype=np.int32)
+    n_tokens, n_nodes = trie.first[trie.skip[start]] - trie.first[start], trie.skip[start] - start
+    staying = np.empty((n_tokens, 2), dtype=np.int32)
+    leaving = np.empty((n_nodes + 1, 2), dtype=np.int32)
+    count = automaton.run(kernels_loops.classify, tables.trie, stack, rounds, part, start, staying, leaving)
     if count == kernels_loops.NOT_A_LOOP:
         return None
     ends = int(np.argmin(leaving[:, 0] != 0))

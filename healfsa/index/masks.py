@@ -85,12 +85,12 @@ class Masks:
     def fill(self, bitmask: np.ndarray, row: int, state: int) -> None:
         """Write the row of `state` to row `row` of an int32[batch, words] array (unchecked)."""
         kept = self._rows.get(state) or self._remember(state, state, b"")
-        kernels.fill(bitmask, row, kept.base, kept.tokens)
+        kernels.fill(bitmask, row, kept.base, kept.missing, kept.tokens)
 
     def fill_owed(self, bitmask: np.ndarray, row: int, state: int, owed: bytes) -> None:
         """Write the row of `state` behind `owed` bytes (unchecked)."""
         kept = self._rows.get((state, owed)) or self._remember((state, owed), state, owed)
-        kernels.fill(bitmask, row, kept.base, kept.tokens)
+        kernels.fill(bitmask, row, kept.base, kept.missing, kept.tokens)
 
     def row(self, state: int) -> np.ndarray:
         """Return the tokens allowed in `state` as np.int32[words], read-only."""
@@ -116,14 +116,16 @@ class Masks:
             row = self._pack(self._end) if state == ENDED else self._row(state)
         return self.pool.keep(self, self._rows, key, row)
 
-    def _pack(self, tokens: np.ndarray, bases: Sequence[np.ndarray] = ()) -> Row:
-        """Return the row of these tokens and all that is in `bases` (`tokens` is copied, it may be scratch memory)."""
+    def _pack(
+        self, tokens: np.ndarray, bases: Sequence[np.ndarray] = (), missing: np.ndarray = NO_WORDS
+    ) -> Row:
+        """Return the row of all that is in `bases` but `missing`, and of `tokens` (copied, it may be scratch memory)."""
         base = self.tables.union(bases) if bases else NO_WORDS
-        if len(tokens) <= DENSE_ABOVE:
-            return Row(base, tokens.copy(), shared=True)
-        words = base.copy() if bases else np.zeros(self.tables.words, dtype=np.int32)
-        kernels.set_bits(words, tokens, len(tokens))
-        return Row(words, NO_WORDS, shared=False)
+        if len(tokens) + len(missing) <= DENSE_ABOVE:
+            return Row(base, missing, tokens.copy())
+        words = np.zeros((1, self.tables.words), dtype=np.int32)
+        kernels.fill(words, 0, base, missing, tokens)
+        return Row(words[0], NO_WORDS, NO_WORDS, shared=False)
 
     def covers(self, state: int, owed: bytes) -> bool:
         """Say whether tokens can write `owed` and go on from `state`."""

@@ -25,15 +25,20 @@ OVERHEAD = 320  # bytes of the Python objects around one row
 
 
 class Row:
-    """One mask: the words of `base` (none: all zero) and the bits of `tokens`. Immutable."""
+    """One mask: the words of `base` (none: all zero), without the bits of `missing`, with those of `tokens`. Immutable.
 
-    __slots__ = ("base", "content", "nbytes", "tokens", "users")
+    A `shared` base belongs to the vocabulary's tables and is counted there.
+    """
 
-    def __init__(self, base: np.ndarray, tokens: np.ndarray, shared: bool) -> None:
+    __slots__ = ("base", "content", "missing", "nbytes", "tokens", "users")
+
+    def __init__(self, base: np.ndarray, missing: np.ndarray, tokens: np.ndarray, shared: bool = True) -> None:
         self.base = base
+        self.missing = missing
         self.tokens = tokens
-        self.nbytes = OVERHEAD + tokens.nbytes + (0 if shared else base.nbytes)
-        self.content = (id(base) if shared else blake2b(base.data, digest_size=16).digest(), tokens.tobytes())
+        self.nbytes = OVERHEAD + missing.nbytes + tokens.nbytes + (0 if shared else base.nbytes)
+        words = id(base) if shared else blake2b(base.data, digest_size=16).digest()
+        self.content = words, missing.tobytes(), tokens.tobytes()
         self.users = 0
 
 

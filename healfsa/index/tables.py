@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LOOP_BYTES = 64 << 20
 UNIONS_KEPT = 256
+PUT_OFF = 512  # thick trie nodes that one walk can put off
 
 
 class Tables:
@@ -45,11 +46,11 @@ class Tables:
         self.existing = np.flatnonzero(vocabulary.kinds).astype(np.int32)
         self.kinds = vocabulary.kinds.tobytes()
         self._local = threading.local()
-        self.loops: dict[bytes, Loop | None] = {}
+        self.loops: dict[tuple[bytes, int], Loop | None] = {}
         self._unions: dict[tuple[int, ...], tuple[Sequence[np.ndarray], np.ndarray]] = {}
         self._lock = threading.Lock()
 
-    def keep_loop(self, key: bytes, loop: Loop | None) -> None:
+    def keep_loop(self, key: tuple[bytes, int], loop: Loop | None) -> None:
         """Remember the sets of one repeated part, the oldest ones within a bound on their bytes."""
         with self._lock:
             self.loops[key] = loop
@@ -70,17 +71,23 @@ class Tables:
                 self._unions[key] = bases, np.bitwise_or.reduce(bases)  # the bases stay alive, so the ids stay theirs
             return self._unions[key][1]
 
-    def scratch(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return this thread's stack (one entry a depth) and list of found tokens."""
+    def scratch(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return this thread's stack (one entry a depth), list of found tokens, and list of what is put off."""
         try:
             return self._local.scratch
         except AttributeError:
             trie = self.vocabulary.trie
-            stack = np.zeros(trie.deepest + 2, dtype=np.int32)
-            self._local.scratch = stack, np.zeros(trie.n_tokens + 1, dtype=np.int32)
-            self._local.rounds = np.zeros(trie.n_tokens + 1, dtype=np.int32)
+            self._local.stacks = np.zeros((2, trie.deepest + 2), dtype=np.int32)
+            self._local.more, self._local.less = np.zeros((2, trie.n_tokens + 2), dtype=np.int32)
+            later = np.zeros(2 * PUT_OFF + 2, dtype=np.int32)
+            self._local.scratch = self._local.stacks[0], self._local.more, later
             return self._local.scratch
 
     def scratch_rounds(self) -> np.ndarray:
         """Return this thread's list of numbers, one for each found token; behind `scratch`."""
-        return self._local.rounds
+        return self._local.less
+
+    def scratch_pair(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return two stacks and two lists of tokens (the same memory as `scratch`)."""
+        self.scratch()
+        return self._local.stacks, self._local.more, self._local.less

@@ -89,7 +89,7 @@ def way(request, monkeypatch):
     """Rows by plain walks, or with every state taken apart, however small it is."""
     if request.param == "loops":
         monkeypatch.setattr("healfsa.index.loops.NARROW", 0)
-        monkeypatch.setattr("healfsa.index.index.WIDE", -1)
+        monkeypatch.setattr("healfsa.index.wide.THICK", 0)
     return request.param
 
 

@@ -1,0 +1,190 @@
+"""States taken apart: of which simpler nodes is a state the union?
+
+In: the automaton's memory, a state. Out: pieces: plain nodes, and loops x{m,n}·rest of short parts x.
+Idea: alternatives are pieces; what may be left at once gives what follows as a piece of its own; counters of longer parts
+    (words, list items) and rules are unfolded once, so that the loop at their beginning shows.
+Cost: some tens of nanoseconds a piece. New nodes are interned like any other.
+Not here: what is done with pieces (see wide).
+"""
+
+from __future__ import annotations
+
+from healfsa.automaton.kernels_live import YES, decide
+from healfsa.automaton.kernels_memory import (
+    BOOLEAN,
+    EMPTY,
+    K_BYTES,
+    K_CHOICE,
+    K_CONCAT,
+    K_LITERAL,
+    K_REF,
+    K_REPEAT,
+    KIND,
+    NODE,
+    NODES,
+    NULLABLE,
+    POOL,
+    R_BODY,
+    RULE,
+    RULES,
+    SPECIAL_INSIDE,
+    A,
+    B,
+    C,
+)
+from healfsa.automaton.kernels_nodes import make_concat, make_repeat
+from healfsa.index.kernels import kernel
+
+# A piece: its node, and of a loop the repeated part, the bounds and what follows (part 0: a plain piece).
+PIECE = 5
+P_NODE, P_PART, P_LEAST, P_MOST, P_REST = 0, 1, 2, 3, 4
+UNFOLDED = 24  # how often one state is unfolded
+SHORT = 512  # nodes of the largest part that counts as short
+
+
+@kernel("int64(int32[::1], int64)")
+def word_at(memory, node):
+    """Return kind and flags of a node."""
+    return memory[memory[NODES] + node * NODE]
+
+
+@kernel("int64(int32[::1], int64, int64)")
+def child_of(memory, node, i):
+    """Return child `i` of a CHOICE, CONCAT, REPEAT or REF (its body); -1 where there is none (yet)."""
+    at = memory[NODES] + node * NODE
+    kind = memory[at] & KIND
+    if kind == K_CHOICE:
+        return memory[memory[POOL] + memory[at + A] + i] if i < memory[at + B] else -1
+    if kind == K_CONCAT:
+        return memory[at + A + i] if i < 2 else -1
+    if kind == K_REPEAT:
+        return memory[at + A] if i == 0 else -1
+    if kind == K_REF:
+        return memory[memory[RULES] + memory[at + A] * RULE + R_BODY] if i == 0 else -1
+    return -1
+
+
+@kernel("int64(int32[::1], int64, int32[::1], int64)")
+def is_short(memory, part, stack, base):
+    """Return 1 when `part` is plain and without counters that vary, as sets of characters are; 0 else."""
+    stack[base] = part
+    waiting, left = base + 1, SHORT
+    while waiting > base:
+        waiting -= 1
+        left -= 1
+        node = stack[waiting]
+        at = memory[NODES] + node * NODE
+        kind = memory[at] & KIND
+        varies = kind == K_REPEAT and memory[at + B] != memory[at + C]
+        if varies or left < 0 or kind > K_CHOICE and kind != K_REPEAT:
+            return 0
+        if kind != K_CHOICE and kind != K_CONCAT and kind != K_REPEAT and kind != K_BYTES and kind != K_LITERAL:
+            if node != EMPTY:
+                return 0
+        i = 0
+        below = child_of(memory, node, 0)
+        while below >= 0:
+            if waiting >= stack.size:
+                return 0
+            stack[waiting] = below
+            waiting += 1
+            i += 1
+            below = child_of(memory, node, i)
+    return 1
+
+
+@kernel("int64(int32[::1], int64, int64, int32[::1], int64)")
+def push_choice(memory, node, rest, stack, waiting):
+    """Push the live alternatives of a CHOICE, each followed by `rest`; return the new height, -1 for no room, or a status."""
+    i = 0
+    part = child_of(memory, node, 0)
+    while part >= 0:
+        if waiting >= stack.size:
+            return -1
+        if word_at(memory, part) & BOOLEAN != 0:
+            found = decide(memory, part, 0)
+            if found < 0:
+                return found
+            if found != YES:
+                part = 0
+        if part > 0:
+            joined = make_concat(memory, part, rest)
+            if joined < 0:
+                return joined
+            stack[waiting] = joined
+            waiting += 1
+        i += 1
+        part = child_of(memory, node, i)
+    return waiting
+
+
+@kernel("int64(int32[::1], int64, int64, int64, int64)")
+def one_round(memory, part, least, most, rest):
+    """Return the node of `part` once, then the remaining rounds, then `rest`."""
+    behind = make_repeat(memory, part, max(least - 1, 0), most if most < 0 else most - 1)
+    if behind >= 0:
+        behind = make_concat(memory, behind, rest)
+    return behind if behind < 0 else make_concat(memory, part, behind)
+
+
+@kernel("int64(int32[::1], int64, int32[::1], int32[::1])")
+def split(memory, state, stack, pieces):
+    """Write the pieces of which `state` is the union; return how many, or 0 where there are too many.
+
+    `stack` is scratch memory.
+    """
+    room = pieces.size // PIECE
+    stack[0] = state
+    waiting, n, left = 1, 0, UNFOLDED
+    while waiting > 0:
+        waiting -= 1
+        node = int(stack[waiting])
+        if node == EMPTY:
+            continue
+        if n >= room or waiting + 3 > stack.size:
+            return 0
+        at = memory[NODES] + node * NODE
+        head, rest = node, EMPTY
+        if memory[at] & KIND == K_CONCAT:
+            head, rest = int(memory[at + A]), int(memory[at + B])
+        word = word_at(memory, head)
+        kind = word & KIND
+        place = n * PIECE
+        pieces[place + P_NODE], pieces[place + P_PART] = node, 0
+        n += 1
+        if kind == K_CHOICE and left > 0 and (rest == EMPTY or word & BOOLEAN == 0 and is_short(memory, head, stack, waiting) == 0):
+            left -= 1
+            n -= 1
+            waiting = push_choice(memory, head, rest, stack, waiting)
+            if waiting < 0:
+                return 0 if waiting == -1 else waiting
+        elif kind == K_REF and left > 0 and word & BOOLEAN == 0 and child_of(memory, head, 0) > 0:
+            left -= 1
+            n -= 1
+            stack[waiting] = make_concat(memory, child_of(memory, head, 0), rest)
+            waiting += 1
+            if stack[waiting - 1] < 0:
+                return stack[waiting - 1]
+        elif kind == K_REPEAT:
+            at = memory[NODES] + head * NODE
+            part, least, most = int(memory[at + A]), int(memory[at + B]), int(memory[at + C])
+            if word_at(memory, part) & (NULLABLE | BOOLEAN | SPECIAL_INSIDE) != 0:
+                continue
+            if least == 0:
+                stack[waiting] = rest
+                waiting += 1
+            short = is_short(memory, part, stack, waiting)
+            if short == 0 and left <= 0:
+                continue
+            node = one_round(memory, part, least, most, rest)
+            if node < 0:
+                return node
+            if short == 0:
+                left -= 1
+                n -= 1
+                stack[waiting] = node
+                waiting += 1
+                continue
+            pieces[place + P_NODE], pieces[place + P_PART], pieces[place + P_REST] = node, part, rest
+            pieces[place + P_LEAST], pieces[place + P_MOST] = least, most
+    return n

@@ -1,0 +1,170 @@
+"""Rows of wide states: states from which tokens below thick trie nodes can be read.
+
+In: a state. Out: its text tokens as base rows, tokens that are missing in them, and tokens that are added.
+Idea: a walk puts off the trie nodes below which many tokens lie. If there are none, the walk was cheap and is the answer.
+    Else the state is taken apart: its loops have ready base rows, with the ways out of them walked once per what follows
+    and picked by number of rounds; the rest is walked, and thick nodes below are taken apart in the same way. A state
+    that mostly leads into one loop (a key that may be any but some) is described by its difference from that loop.
+Cost: some microseconds a piece whose sets are known.
+Not here: the sets (see loops), the cache of rows (see rows).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from healfsa.automaton.kernels_memory import EMPTY
+from healfsa.index import kernels, kernels_loops, kernels_split
+from healfsa.index.loops import Loop, loop_of
+
+if TYPE_CHECKING:
+    from healfsa.automaton import Automaton
+    from healfsa.index.tables import Tables
+
+THICK = 1500  # trie nodes: below a node with more of them a walk is put off
+DIFFERENT = 4000  # trie nodes that a comparison may look at
+PIECES = 64
+KEPT = 4096
+NO_TOKENS = np.zeros(0, dtype=np.int32)
+
+
+@dataclass(slots=True)
+class Found:
+    """Tokens as (the union of `bases`, without `missing`) and all of `lists`."""
+
+    bases: list[np.ndarray] = field(default_factory=list)
+    lists: list[np.ndarray] = field(default_factory=list)
+    missing: np.ndarray = field(default_factory=lambda: NO_TOKENS)
+
+    def tokens(self) -> np.ndarray:
+        """Return the listed tokens as one array."""
+        return self.lists[0] if len(self.lists) == 1 else np.concatenate([NO_TOKENS, *self.lists])
+
+    def add(self, other: Found) -> None:
+        """Take the tokens of `other`, which misses none, into this one."""
+        self.bases += other.bases
+        self.lists += other.lists
+
+
+class Wide:
+    """Finds the text tokens of the states of one automaton; remembers the loops it met and the ways out of them."""
+
+    def __init__(self, automaton: Automaton, tables: Tables) -> None:
+        self._automaton = automaton
+        self._tables = tables
+        self._loops: dict[tuple[int, int], Loop | None] = {}
+        self._exits: dict[tuple[int, int, int], tuple[np.ndarray, np.ndarray] | None] = {}
+
+    def tokens(self, state: int) -> Found:
+        """Return the text tokens allowed in `state`; the lists may be scratch memory."""
+        tokens, later = self._walk(state, 0, THICK)
+        if not later:
+            return Found(lists=[tokens])
+        tokens = tokens.copy()
+        pieces = self._split(state)
+        if any(self._usable(piece, 0) for piece in pieces):
+            return self._join(pieces, 0)
+        found = self._by_comparison(state, later)
+        return self._finish(tokens, later) if found is None else found
+
+    def _walk(self, state: int, start: int, thick: int) -> tuple[np.ndarray, list[list[int]]]:
+        """Return the tokens (in scratch memory) and the pairs (node, state) that were put off."""
+        stack, found, later = self._tables.scratch()
+        count = self._automaton.run(kernels.walk, self._tables.trie, stack, found, later, state, start, thick)
+        n = int(later[0])
+        return found[:count], later[1 : 1 + 2 * n].reshape(n, 2).tolist() if n else []
+
+    def _split(self, state: int) -> list[list[int]]:
+        stack, buffer = np.empty((2, PIECES * kernels_split.PIECE), dtype=np.int32)
+        count = self._automaton.run(kernels_split.split, state, stack, buffer)
+        if count == 0:
+            return [[state, 0, 0, 0, 0]]
+        return buffer[: count * kernels_split.PIECE].reshape(count, -1).tolist()
+
+    def _usable(self, piece: list[int], start: int) -> bool:
+        """Say whether a piece is a loop with ready sets, whose ways out are known too."""
+        _, part, _, _, rest = piece
+        return part != 0 and self._loop(part, start) is not None and self._ways_out(part, start, rest) is not None
+
+    def _join(self, pieces: list[list[int]], start: int) -> Found:
+        """Return the union of the pieces' tokens below trie node `start`."""
+        found = Found()
+        for piece in pieces:
+            if self._usable(piece, start):
+                self._add_loop(found, piece, start)
+            else:
+                tokens, later = self._walk(piece[0], start, THICK)
+                found.add(self._finish(tokens.copy(), later))
+        return found
+
+    def _add_loop(self, found: Found, piece: list[int], start: int) -> None:
+        _, part, least, most, rest = piece
+        loop, exits = self._loop(part, start), self._ways_out(part, start, rest)
+        if loop is None or exits is None:
+            return
+        tokens, rounds = exits
+        if least > 1 or 0 <= most < loop.most:
+            tokens = tokens[(rounds >= least) & (rounds <= (most if most >= 0 else loop.most))]
+        found.bases.append(loop.base(most))
+        found.lists.append(tokens)
+
+    def _finish(self, tokens: np.ndarray, later: list[list[int]]) -> Found:
+        """Return `tokens` and what is allowed below the nodes that were put off."""
+        found = Found(lists=[tokens])
+        for node, state in later:
+            pieces = self._split(state)
+            if any(self._usable(piece, node) for piece in pieces):
+                found.add(self._join(pieces, node))
+            else:
+                more, deeper = self._walk(state, node, THICK)
+                found.add(self._finish(more.copy(), deeper))
+        return found
+
+    def _by_comparison(self, state: int, later: list[list[int]]) -> Found | None:
+        """Return the tokens of `state` by its difference from the state that most thick nodes lead to, or None."""
+        model, votes = Counter(after for _, after in later).most_common(1)[0]
+        if model == state or votes < 4:
+            return None
+        tables = self._tables
+        stacks, more, less = tables.scratch_pair()
+        if not self._automaton.run(kernels.compare, tables.trie, stacks, more, less, state, model, DIFFERENT):
+            return None
+        extra, missing = more[1 : 1 + more[0]].copy(), less[1 : 1 + less[0]].copy()
+        found = self.tokens(model)
+        if len(found.missing):
+            return None
+        listed = found.tokens()
+        if len(missing):
+            listed = listed[~np.isin(listed, missing)]
+        return Found(found.bases, [listed, extra], missing)
+
+    def _loop(self, part: int, start: int) -> Loop | None:
+        key = part, start
+        if key not in self._loops:
+            self._loops[key] = loop_of(self._automaton, self._tables, part, start)
+        return self._loops[key]
+
+    def _ways_out(self, part: int, start: int, rest: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the tokens that leave a loop into `rest` and their rounds; None where `rest` can begin like it."""
+        key = part, start, rest
+        if key not in self._exits:
+            if len(self._exits) >= KEPT:
+                self._exits.clear()
+            self._exits[key] = self._find_ways_out(part, start, rest)
+        return self._exits[key]
+
+    def _find_ways_out(self, part: int, start: int, rest: int) -> tuple[np.ndarray, np.ndarray] | None:
+        loop, run = self._loop(part, start), self._automaton.run
+        if rest == EMPTY or loop is None:
+            return NO_TOKENS, NO_TOKENS
+        if run(kernels_loops.shares_first_byte, part, rest):
+            return None
+        stack, found, _ = self._tables.scratch()
+        rounds = self._tables.scratch_rounds()
+        places = loop.starts, loop.nodes, loop.counts
+        count = run(kernels_loops.leave, self._tables.trie, stack, *places, rest, found, rounds)
+        return found[:count].copy(), rounds[:count].copy()
