@@ -15,15 +15,13 @@ from healfsa.vocab import Vocabulary
 
 END = "<|the end|>"
 TOOLS = example_tools()
-CALLS = [
-    {"name": "send_message", "arguments": {"to": "Ada", "body": "x <y> {z} [w], \"q\" é", "labels": ["a, b", "}"], "options": {"urgent": True}}},
-    {"name": "now", "arguments": {}},
-]  # fmt: skip
+MESSAGE = {"to": "Ada", "body": 'x <y> {z} [w], "q" é', "labels": ["a, b", "}"], "options": {"urgent": True}}
+CALLS = [{"name": "send_message", "arguments": MESSAGE}, {"name": "now", "arguments": {}}]
 
 
 @lru_cache(None)
 def vocabulary_for(name: str, either_special: bool = False) -> Vocabulary:
-    """Byte-level BPE trained on the style's examples; `either` markers are special tokens, or added tokens that are text."""
+    """Byte-level BPE trained on the style's examples; `either` markers are special tokens, or added text."""
     style, table = get_style(name), data.table(f"tools/{name}")
     texts = [example["text"] for key in ("accepts", "rejects") for example in table[key]]
     tokenizer = Tokenizer(models.BPE())

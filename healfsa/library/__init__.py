@@ -7,7 +7,7 @@ Not here: how grammars are made (see healfsa.grammar).
 from healfsa.library.calls import ToolCalls, tool_calls
 from healfsa.library.events import Arguments, Call, CallBegin, CallEnd, Content, Parsed, Reasoning
 from healfsa.library.parser import Parser
-from healfsa.library.ready import Entry, Failure, check, entries, entry, get
+from healfsa.library.ready import Entry, Failure, check, check_file, entries, entry, get
 from healfsa.library.recognise import Recognised, recognise
 from healfsa.library.styles import ToolStyle, get_style, style_names
 from healfsa.library.toolspecs import Tool, read_tools
@@ -28,6 +28,7 @@ __all__ = [
     "ToolCalls",
     "ToolStyle",
     "check",
+    "check_file",
     "entries",
     "entry",
     "get",

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from healfsa.errors import GrammarError
@@ -24,9 +25,10 @@ from healfsa.grammar.tags import data, structural_tag
 from healfsa.grammar.text import choice
 from healfsa.grammar.textgrammar import gbnf, lark
 from healfsa.library.calls import ToolCalls, tool_calls
-from healfsa.library.styles import get_style
+from healfsa.library.styles import ToolStyle, from_table, get_style
 
 FORMATS = ("tools", "arguments")
+REQUIRED = ("kind", "description", "source", "grammar", "accepts", "rejects")
 _PART = re.compile(r"\$\{([\w/.-]+)\}")
 
 
@@ -76,10 +78,16 @@ def entries(topic: str = "") -> tuple[Entry, ...]:
 def entry(name: str) -> Entry:
     """Return what the data file of this name says."""
     table, topic = data.table(name), name.partition("/")[0]
-    if topic in FORMATS:
-        texts = [tuple(example["text"] for example in table.get(key, ())) for key in ("accepts", "rejects")]
-        return Entry(name, topic, table.get("title") or table.get("description", ""), table.get("source", ""), *texts)
-    missing = [key for key in ("kind", "description", "source", "grammar", "accepts", "rejects") if key not in table]
+    return _format_entry(name, topic, table) if topic in FORMATS else _entry(name, table)
+
+
+def _format_entry(name: str, kind: str, table: dict[str, Any]) -> Entry:
+    texts = [tuple(example["text"] for example in table.get(key, ())) for key in ("accepts", "rejects")]
+    return Entry(name, kind, table.get("title") or table.get("description", ""), table.get("source", ""), *texts)
+
+
+def _entry(name: str, table: dict[str, Any]) -> Entry:
+    missing = [key for key in REQUIRED if key not in table]
     if missing:
         raise GrammarError(f"the data file {name} lacks {', '.join(missing)}")
     examples = (tuple(table["accepts"]), tuple(table["rejects"]))
@@ -108,18 +116,22 @@ def get(name: str) -> Grammar:
     found = entry(name)
     if found.kind in FORMATS:
         raise GrammarError(f"{name} is a format of tool calls, no grammar by itself", hint="use healfsa.tool_calls")
-    maker = _MAKERS.get(found.kind)
+    return _made(name, data.table(name))
+
+
+def _made(name: str, table: dict[str, Any]) -> Grammar:
+    maker = _MAKERS.get(table["kind"])
     if maker is None:
-        raise GrammarError(f"the data file {name} has the kind {found.kind!r}", hint=f"one of {', '.join(_MAKERS)}")
-    return maker(name, found.grammar)
+        raise GrammarError(f"the data file {name} has the kind {table['kind']!r}", hint=f"one of {', '.join(_MAKERS)}")
+    return maker(name, table)
 
 
 def pattern(name: str) -> str:
     """Return the pattern of a library grammar of the kind "regex", its parts put in."""
-    found = entry(name)
-    if found.kind != "regex":
-        raise GrammarError(f"{name} is of the kind {found.kind}, only patterns can be parts of patterns")
-    return _filled(name, found.grammar, data.table(name).get("parts", {}))
+    table = data.table(name)
+    if table.get("kind") != "regex":
+        raise GrammarError(f"{name} is no pattern, and only patterns can be parts of patterns")
+    return _filled(name, table["grammar"], table.get("parts", {}))
 
 
 def _filled(name: str, source: str, parts: dict[str, str]) -> str:
@@ -133,21 +145,18 @@ def _filled(name: str, source: str, parts: dict[str, str]) -> str:
     return _PART.sub(fill, source)
 
 
-def _structural(name: str, source: Any) -> Grammar:
-    return structural_tag(json.loads(source) if isinstance(source, str) else source)
+def _value(table: dict[str, Any]) -> Any:
+    """Return a grammar that is JSON: written as TOML, or as JSON text."""
+    return json.loads(table["grammar"]) if isinstance(table["grammar"], str) else table["grammar"]
 
 
-def _any_json(name: str, source: Any) -> Grammar:
-    return json_schema(json.loads(source) if isinstance(source, str) else source, Style(**data.table(name)["style"]))
-
-
-_MAKERS: dict[str, Callable[[str, Any], Grammar]] = {
-    "regex": lambda name, source: regex(pattern(name)),
-    "json_schema": _any_json,
-    "choice": lambda name, source: choice(source),
-    "gbnf": lambda name, source: gbnf(source),
-    "lark": lambda name, source: lark(source),
-    "tags": _structural,
+_MAKERS: dict[str, Callable[[str, dict[str, Any]], Grammar]] = {
+    "regex": lambda name, table: regex(_filled(name, table["grammar"], table.get("parts", {}))),
+    "json_schema": lambda name, table: json_schema(_value(table), Style(**table.get("style", {}))),
+    "choice": lambda name, table: choice(table["grammar"]),
+    "gbnf": lambda name, table: gbnf(table["grammar"]),
+    "lark": lambda name, table: lark(table["grammar"]),
+    "tags": lambda name, table: structural_tag(_value(table)),
 }
 
 
@@ -176,10 +185,23 @@ def example_tools() -> list[dict[str, Any]]:
     return json.loads((data.folder() / "tools" / "example-tools.json").read_text(encoding="utf-8"))
 
 
+def check_file(path: str | Path) -> tuple[Failure, ...]:
+    """Return the examples that do not hold of a file that is not in the library yet."""
+    path = Path(path)
+    table = data.read(path)
+    if "layout" in table:
+        return _check_table(path.stem, from_table(path.stem, table), table)
+    return _check_examples(_entry(path.stem, table), _made(path.stem, table))
+
+
 def _check_style(name: str) -> tuple[Failure, ...]:
-    calls = tool_calls(example_tools(), get_style(name.partition("/")[2]), markers="text")
-    failures = list(_check_examples(entry(name), calls.grammar))
-    for example in data.table(name).get("accepts", ()):
+    return _check_table(name, get_style(name.partition("/")[2]), data.table(name))
+
+
+def _check_table(name: str, style: ToolStyle, table: dict[str, Any]) -> tuple[Failure, ...]:
+    calls = tool_calls(example_tools(), style, markers="text")
+    failures = list(_check_examples(_format_entry(name, "tools", table), calls.grammar))
+    for example in table.get("accepts", ()):
         what = misread(calls, example)
         if what:
             failures.append(Failure(name, example["text"], what))

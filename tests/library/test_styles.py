@@ -35,7 +35,17 @@ def examples(name: str, key: str = "accepts") -> list[dict]:
 
 def test_all_families_are_there():
     wanted = {"hermes", "qwen3-coder", "llama3-json", "llama3-pythonic", "llama4-pythonic", "mistral", "mistral-v11"}
-    wanted |= {"harmony", "deepseek-v3", "deepseek-v3.1", "kimi-k2", "glm-4.5", "granite-3", "cohere", "phi-4-mini", "gemma-4"}
+    wanted |= {
+        "harmony",
+        "deepseek-v3",
+        "deepseek-v3.1",
+        "kimi-k2",
+        "glm-4.5",
+        "granite-3",
+        "cohere",
+        "phi-4-mini",
+        "gemma-4",
+    }
     assert wanted <= set(STYLES)
 
 
@@ -47,7 +57,9 @@ def test_examples_with_special_tokens(name, either_special):
     automaton = Automaton.from_expression(calls.grammar.expression)
     vocabulary = calls.vocabulary
     for example in examples(name):
-        assert automaton.is_accepting(walk(automaton, automaton.start, example["text"], calls.specials)), example["text"]
+        assert automaton.is_accepting(walk(automaton, automaton.start, example["text"], calls.specials)), example[
+            "text"
+        ]
         ids = ids_of(vocabulary, example["text"], calls.specials)
         assert misread(calls, {**example, "text": ids}) == ""
     for example in examples(name, "rejects"):
@@ -94,7 +106,7 @@ def check_events(events, parsed) -> None:
 
 @pytest.mark.parametrize("name", STYLES)
 def test_every_cut_lives_and_masks_equal_brute_force(name):
-    """A call cut at every byte of its beginning, name and arguments (masks at every byte of one call for four styles)."""
+    """A call cut at every byte of its beginning, name and arguments; four styles with the mask at each of them."""
     calls = calls_for(name, choice="required", reasoning="off")
     index = Index(calls.grammar.expression, calls.vocabulary)
     state, step = index.start, 1 if name in ("hermes", "harmony", "gemma-4", "glm-4.5") else 9
@@ -170,7 +182,7 @@ def liking(vocabulary, token: int, marks: bytes) -> float:
         return 300.0 if token in vocabulary.eos_ids else 60.0
     if len(piece) > 1 and piece in marks:
         return 10.0 * len(piece)
-    return 8.0 if any(sign in piece for sign in b'"\'}])></\n,:') else 1.0
+    return 8.0 if any(sign in piece for sign in b"\"'}])></\n,:") else 1.0
 
 
 @pytest.mark.parametrize("name", STYLES)

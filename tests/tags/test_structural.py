@@ -20,8 +20,16 @@ CASES = [
     ({"type": "const_string", "value": "ab"}, ["ab"], ["a", "abc"]),
     (NUMBER, ["1", "42"], ["", "a"]),
     ({"type": "json_schema", "json_schema": OBJECT}, ['{"n": 1}', '{"n":1}'], ["{}", '{"n": "1"}']),
-    ({"type": "json_schema", "json_schema": OBJECT, "style": "qwen_xml"}, ["<parameter=n>\n1\n</parameter>"], ['{"n": 1}']),
-    ({"type": "qwen_xml_parameter", "json_schema": OBJECT}, ["<parameter=n>1</parameter>"], ["<parameter=n>a</parameter>"]),
+    (
+        {"type": "json_schema", "json_schema": OBJECT, "style": "qwen_xml"},
+        ["<parameter=n>\n1\n</parameter>"],
+        ['{"n": 1}'],
+    ),
+    (
+        {"type": "qwen_xml_parameter", "json_schema": OBJECT},
+        ["<parameter=n>1</parameter>"],
+        ["<parameter=n>a</parameter>"],
+    ),
     ({"type": "any_text"}, ["", "x y"], []),
     ({"type": "any_text", "excludes": ["</t>"], "max_chars": 5}, ["</t", "12345"], ["</t>", "123456"]),
     ({"type": "grammar", "grammar": 'root ::= "a" root | "b"'}, ["b", "aab"], ["a", ""]),
@@ -41,7 +49,13 @@ CASES = [
         ["<a>1</a><b>x;", "<a>1</a>,", "text"],
     ),
     (
-        {"type": "tags_with_separator", "tags": [TAG], "separator": ",", "at_least_one": True, "stop_after_first": True},
+        {
+            "type": "tags_with_separator",
+            "tags": [TAG],
+            "separator": ",",
+            "at_least_one": True,
+            "stop_after_first": True,
+        },
         ["<a>1</a>"],
         ["", "<a>1</a>,<a>1</a>"],
     ),
@@ -65,7 +79,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("value", "accepts", "rejects"), CASES, ids=lambda v: v.get("type") if isinstance(v, dict) else None)
+@pytest.mark.parametrize(
+    ("value", "accepts", "rejects"), CASES, ids=lambda v: v.get("type") if isinstance(v, dict) else None
+)
 def test_formats(value, accepts, rejects):
     for source in (value, {"type": "structural_tag", "format": value}, json.dumps({"format": value})):
         grammar = structural_tag(source)
@@ -76,7 +92,9 @@ def test_formats(value, accepts, rejects):
 
 
 @pytest.mark.peer
-@pytest.mark.parametrize(("value", "accepts", "rejects"), CASES, ids=lambda v: v.get("type") if isinstance(v, dict) else None)
+@pytest.mark.parametrize(
+    ("value", "accepts", "rejects"), CASES, ids=lambda v: v.get("type") if isinstance(v, dict) else None
+)
 def test_xgrammar_agrees(value, accepts, rejects):
     xgrammar = pytest.importorskip("xgrammar")
     from xgrammar.testing import _is_grammar_accept_string as accepted
@@ -114,7 +132,9 @@ def test_tokens_by_name_and_id():
 
 def test_spelled_special_tokens_become_symbols():
     tag = {"type": "tag", "begin": "<|call|>f", "content": NUMBER, "end": "<|end|>"}
-    grammar = structural_tag({"type": "triggered_tags", "triggers": ["<|call|>"], "tags": [tag]}, specials=["<|call|>", "<|end|>"])
+    grammar = structural_tag(
+        {"type": "triggered_tags", "triggers": ["<|call|>"], "tags": [tag]}, specials=["<|call|>", "<|end|>"]
+    )
     assert matches(grammar.expression, b"<|call|> is only text here")
 
 

@@ -45,10 +45,10 @@ def table(name: str) -> dict[str, Any]:
     """
     path = folder() / f"{name}.toml"
     if not path.is_file() or not path.resolve().is_relative_to(folder()):
-        close = [known for known in names() if known.rsplit("/", 1)[-1] == name.rsplit("/", 1)[-1]]
-        raise GrammarError(
-            f"there is no grammar {name!r}", hint=f"close: {', '.join(close) or 'see `healfsa library list`'}"
-        )
+        last = name.rsplit("/", 1)[-1]
+        close = [known for known in names() if known.rsplit("/", 1)[-1] == last]
+        hint = f"close: {', '.join(close)}" if close else "`healfsa library list` shows all"
+        raise GrammarError(f"there is no grammar {name!r}", hint=hint)
     return read(path)
 
 
