@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from healfsa.cli.errors import exit_code_help, friendly
+from healfsa.cli.library import library
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -29,6 +30,8 @@ app = typer.Typer(
     ),
     epilog=exit_code_help(),
 )
+
+app.add_typer(library, name="library")
 
 Regex = Annotated[str | None, typer.Option("--regex", "-r", help="Pattern that the continuation must match in full.")]
 Dialect = Annotated[str, typer.Option(help="Dialect of --regex: python or ecma.")]
