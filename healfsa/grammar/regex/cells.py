@@ -68,6 +68,7 @@ class Cells:
 
     def __init__(self) -> None:
         self._known: dict[tuple[Node, Cell | None, bool], Cell] = {}
+        self._notes: dict[int, Note] = {}
         self._loops: dict[tuple[Node, int, int | None, bool], Loop] = {}
 
     def cell(self, node: Node, tail: Cell | None, back: bool = False) -> Cell:
@@ -86,6 +87,10 @@ class Cells:
         for part in reversed(parts):
             tail = self.cell(part, tail)
         return tail
+
+    def note(self, number: int, tail: Cell) -> Cell:
+        """Return the place where group `number` has matched, followed by `tail`."""
+        return self.cell(self._notes.setdefault(number, Note(0, number)), tail)
 
     def round(self, loop: Loop, tail: Cell) -> Cell:
         """Return the chain of one round of a loop, what is left of the loop, and `tail`."""

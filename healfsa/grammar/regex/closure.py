@@ -154,7 +154,7 @@ class Closure:
         if isinstance(node, tree.Atomic):
             return place.at(self._cells.cell(node.body, self._cells.cell(COMMIT, tail)))
         if isinstance(node, tree.Record):
-            return place.at(self._cells.cell(node.body, self._cells.cell(Note(0, node.number), tail)))
+            return place.at(self._cells.cell(node.body, self._cells.note(node.number, tail)))
         if isinstance(node, tree.Condition):
             return place.at(self._cells.cell(node.yes if node.number in place.groups else node.no, tail))
         if isinstance(node, Note):
