@@ -39,6 +39,10 @@ class Histories:
     def __len__(self) -> int:
         return len(self._starts)
 
+    def start(self, prompt: int) -> Any:
+        """Return the matcher before the first generated token; fork it before changing it."""
+        return self._starts[prompt]
+
     def knows(self, prompt: int, history: bytes) -> bool:
         """Say whether `history` or its parent was asked for lately."""
         return len(history) <= _STEP or (prompt, history) in self._known or (prompt, history[:-_STEP]) in self._known

@@ -166,6 +166,44 @@ def test_a_ruled_out_row_keeps_one_finite_score(generator, finite):
     assert set(out[0].isfinite().nonzero().flatten().tolist()) == set(engine.vocabulary.eos_ids)
 
 
+def test_fewer_texts_than_were_asked_for(generator):
+    found = generator.generate(
+        "x.re",
+        healfsa.choice("duce("),
+        num_beams=4,
+        num_return_sequences=4,
+        do_sample=False,
+        max_new_tokens=9,
+        details=True,
+    )
+    assert {each.text for each in found} <= {"duce(", ""}
+    assert found[0].text == "duce("
+    assert all((each.text == "") == (each.finish_reason == "ruled out") for each in found)
+
+
+def test_one_bad_row_never_harms_the_others(generator, finite, monkeypatch):
+    """A row that meets a limit in the middle ends; the other row is as it would be alone."""
+    alone = generator.generate("x.re", finite, do_sample=False, max_new_tokens=12)
+    limits = healfsa.Limits(nodes=2_000)
+    engine = healfsa.Engine(generator.engine.vocabulary, limits=limits)
+    narrow = Generator(generator.model, generator.tokenizer, engine)
+    failing = engine.compile(healfsa.regex("[ab]{5,}"))
+    fill = type(engine.matcher(failing)).fill_bitmask
+
+    def fail_at_last(matcher, bitmask, row=0):
+        if matcher.index is failing and matcher.is_accepting:
+            raise healfsa.LimitExceeded("nodes", 2_001, 2_000, "walk")
+        return fill(matcher, bitmask, row)
+
+    monkeypatch.setattr(type(engine.matcher(failing)), "fill_bitmask", fail_at_last)
+    prompts, grammars = ["x.re", "b"], [engine.compile(healfsa.choice(*LANGUAGE)), failing]
+    found = narrow.generate(prompts, grammars, do_sample=False, max_new_tokens=12, details=True)
+    assert found[0].text == alone
+    assert (found[1].finish_reason, type(found[1].error)) == ("error", healfsa.LimitExceeded)
+    with pytest.raises(healfsa.LimitExceeded):
+        narrow.generate(prompts, grammars, do_sample=False, max_new_tokens=12)
+
+
 def test_scores_of_another_width_are_refused(generator, finite):
     processor = ConstrainedLogitsProcessor(generator.engine, finite)
     with pytest.raises(MaskShapeError) as caught:

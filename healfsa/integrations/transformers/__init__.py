@@ -5,8 +5,17 @@ Idea: a row's mask is a function of the row's own tokens, so greedy search, samp
     padded batches all work without knowing which of them is running.
 """
 
+from healfsa.errors import MissingExtra
+
+try:
+    import torch  # noqa: F401
+    import transformers  # noqa: F401
+except ImportError as missing:
+    raise MissingExtra("transformers", missing.name or "transformers") from missing
+
+from healfsa.integrations.transformers.calls import Generation
 from healfsa.integrations.transformers.decoding import HealedDecoding
-from healfsa.integrations.transformers.generation import Generation, Generator, engine_for, generate, stream
+from healfsa.integrations.transformers.generation import Generator, engine_for, generate, stream
 from healfsa.integrations.transformers.processors import ConstrainedLogitsProcessor, HealingLogitsProcessor
 from healfsa.integrations.transformers.prompts import Prepared, prepare
 

@@ -18,7 +18,7 @@ import torch
 from transformers import LogitsProcessor
 
 import healfsa
-from healfsa.errors import MaskShapeError
+from healfsa.errors import HealFSAError, MaskShapeError
 from healfsa.integrations.history import ID_TYPE, Histories
 
 
@@ -27,7 +27,7 @@ class _HistoryProcessor(LogitsProcessor):
 
     Where `prompt_width` is None it is the width of the first call; a call whose rows do not continue those seen before
     starts a new generation, so that one processor can serve several. (Give the width, or call `reset`, where a prompt
-    repeats what was generated before.)
+    repeats what was generated before.) `errors` holds what went wrong, by prompt: such a row ends, the others go on.
     """
 
     supports_continuous_batching = False
@@ -36,6 +36,7 @@ class _HistoryProcessor(LogitsProcessor):
         self._engine = engine
         self._histories = Histories(matchers)
         self._fixed_width = prompt_width
+        self.errors: dict[int, HealFSAError] = {}
         self._prompt: torch.Tensor | None = None
 
     def reset(self) -> None:
@@ -51,13 +52,23 @@ class _HistoryProcessor(LogitsProcessor):
         matchers = self.matchers(input_ids)
         bitmask = healfsa.allocate_bitmask(len(matchers), width)
         for row, matcher in enumerate(matchers):
-            if matcher is None:
-                _allow_only(bitmask[row], self._engine.vocabulary.eos_ids)
-            else:
-                matcher.fill_bitmask(bitmask, row)
+            self._fill(bitmask, row, matcher, row * len(self._histories) // len(matchers))
         scores = scores.clone()
         healfsa.apply_bitmask(scores, torch.from_numpy(bitmask).to(scores.device))
         return scores
+
+    def _fill(self, bitmask: np.ndarray, row: int, matcher: Any | None, prompt: int) -> None:
+        """Fill one row; what goes wrong is kept for its prompt, and ends only this row."""
+        if matcher is not None and prompt not in self.errors:
+            try:
+                return matcher.fill_bitmask(bitmask, row)
+            except HealFSAError as failure:
+                self.errors[prompt] = failure
+        return _allow_only(bitmask[row], self._engine.vocabulary.eos_ids)
+
+    def allows(self, prompt: int, ids: Sequence[int]) -> bool:
+        """Say whether every one of `ids` may stand behind prompt number `prompt`."""
+        return self._histories.start(prompt).validate_tokens(ids) == len(ids)
 
     def matchers(self, input_ids: torch.Tensor) -> list[Any | None]:
         """Return each row's matcher; None where the row has ended or holds a token that was not allowed."""
