@@ -21,15 +21,13 @@ from healfsa.library.ready import FORMATS, Entry
 ENTRIES = ready.entries()
 GRAMMARS = [entry for entry in ENTRIES if entry.kind not in FORMATS]
 PATTERNS = [entry for entry in GRAMMARS if entry.kind == "regex"]
-WANTED = frozenset(
-    """
+WANTED = """
     json/value json/lines iso8601/date iso8601/time iso8601/duration rfc3339/date-time id/uuid net/email
     net/uri net/ipv4 net/ipv6 net/hostname id/semver money/amount id/phone id/iban id/color-hex text/csv-row
     text/markdown-table text/markdown-list text/markdown-code code/sql-select code/arithmetic
     code/python-literal web/xml-element net/http-header time/cron id/mac id/isbn codes/country codes/language
     codes/currency
-""".split()
-)
+"""
 
 
 def by_name(entry: Entry) -> str:
