@@ -23,8 +23,13 @@ _HOMES = {
     "healfsa.healing": "Boundary",
     "healfsa.engine": "Engine Matcher Batch allocate_bitmask",
     "healfsa.mask": "apply_bitmask",
+    "healfsa.library": "tool_calls",
 }
-_MODULES = {"models": "healfsa.integrations.models"}
+_MODULES = {
+    "library": "healfsa.library",
+    "models": "healfsa.integrations.models",
+    "tags": "healfsa.grammar.tags",
+}
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 __all__ = ["__version__", *sorted(_MODULES), *sorted(_HOME)]
