@@ -65,7 +65,6 @@ test-engines: $(VENV)/.stamp-peers ## tests that drive other engines
 
 check: $(VENV)/.stamp-lint ## lint and types
 	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 format: $(VENV)/.stamp-lint ## rewrite the sources in the project's style
