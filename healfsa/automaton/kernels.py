@@ -24,14 +24,14 @@ from healfsa.automaton.kernels_memory import (
     ROWS,
     SCRATCH,
     WIDTH,
-    kernel,
+    entry,
     signed,
 )
 
 READ = types.int64(types.int32[::1], types.int64, types.Array(types.uint8, 1, "C", readonly=True))
 
 
-@kernel("int64(int32[::1], int64, int64)")
+@entry("int64(int32[::1], int64, int64)")
 def column_step(memory, state, column):
     """Return the next state by a column (a byte class, or behind them a special token); 0 dead; negative status."""
     row = memory[memory[NODES] + state * NODE + ROW]
@@ -42,13 +42,13 @@ def column_step(memory, state, column):
     return settle_step(memory, state, column)
 
 
-@kernel("int64(int32[::1], int64, int64)")
+@entry("int64(int32[::1], int64, int64)")
 def transition(memory, state, byte):
     """Return the next state by a byte: 0 when nothing accepted could follow; negative: a status for `run`."""
     return column_step(memory, state, memory[CLASS_OF + byte])
 
 
-@kernel("int64(int32[::1], int64, int64)")
+@entry("int64(int32[::1], int64, int64)")
 def known_transition(memory, state, byte):
     """Return the next state where it is already written down, else -1. Reads only; needs no lock."""
     row = memory[memory[NODES] + state * NODE + ROW]
@@ -57,13 +57,13 @@ def known_transition(memory, state, byte):
     return max(memory[memory[ROWS] + row * memory[WIDTH] + memory[CLASS_OF + byte]], -1)
 
 
-@kernel("boolean(int32[::1], int64)")
+@entry("boolean(int32[::1], int64)")
 def accepting(memory, state):
     """Say whether the text may end in this state."""
     return memory[memory[NODES] + state * NODE] & NULLABLE != 0
 
 
-@kernel(READ)
+@entry(READ)
 def step(memory, state, data):
     """Return the state behind `data`; 0 when it is not a prefix of anything accepted."""
     if state < 0 or state >= memory[NODES_USED]:
@@ -75,7 +75,7 @@ def step(memory, state, data):
     return state
 
 
-@kernel(READ)
+@entry(READ)
 def known_step(memory, state, data):
     """Like `step`, but -1 where a transition is not written down yet. Reads only; needs no lock."""
     if state < 0 or state >= memory[NODES_USED]:
@@ -87,7 +87,7 @@ def known_step(memory, state, data):
     return state
 
 
-@kernel("int64(int32[::1], int64)")
+@entry("int64(int32[::1], int64)")
 def fill_row(memory, state):
     """Make sure that the whole row of a state is written down; return its place in memory."""
     if state <= 0 or state >= memory[NODES_USED]:
@@ -99,7 +99,7 @@ def fill_row(memory, state):
     return memory[ROWS] + memory[memory[NODES] + state * NODE + ROW] * memory[WIDTH]
 
 
-@kernel("int64(int32[::1], int64)")
+@entry("int64(int32[::1], int64)")
 def next_set(memory, state):
     """Leave the set of bytes that may follow `state` at SCRATCH; return how many there are."""
     row = fill_row(memory, state)
@@ -116,7 +116,7 @@ def next_set(memory, state):
     return count
 
 
-@kernel("int64(int32[::1], int64, uint8[::1])")
+@entry("int64(int32[::1], int64, uint8[::1])")
 def forced(memory, state, out):
     """Write the bytes that have no alternative into `out`; return how many."""
     if state <= 0 or state >= memory[NODES_USED]:

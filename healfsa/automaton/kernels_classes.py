@@ -37,6 +37,7 @@ from healfsa.automaton.kernels_memory import (
     WORK_USED,
     A,
     B,
+    entry,
     has_byte,
     kernel,
     signed,
@@ -80,7 +81,7 @@ def add_literal_bytes(memory, node):
     return 0
 
 
-@kernel("int64(int32[::1])")
+@entry("int64(int32[::1])")
 def classify(memory):
     """Bring the byte classes up to date with all nodes; return their number."""
     if memory[WORK_USED] + 528 > memory[WORK_ROOM]:
@@ -105,7 +106,7 @@ def classify(memory):
     return memory[CLASSES]
 
 
-@kernel("int64(int32[::1])")
+@entry("int64(int32[::1])")
 def prepare(memory):
     """Make the first nodes: NOTHING, EMPTY, any spellable byte, everything; one byte class; return EVERYTHING."""
     if memory[NODES_USED] < 2:

@@ -1,6 +1,6 @@
 """How kernels are compiled: numba with a cache that knows every source file a kernel is made from.
 
-In: rooms whose `kernels*.py` files a kernel may call. Out: a decorator, `kernel("int64(int32[::1], int64)")`.
+In: rooms whose `kernels*.py` files a kernel may call. Out: decorators, `kernel("int64(int32[::1], int64)")`.
 Idea: numba's cache looks only at the file of the function itself, so a change in a callee would go unnoticed. Here the
     cache folder is named by a hash over all kernel files of the rooms concerned: another source, another folder.
 Cost: one hash over some dozens of kilobytes at import.
@@ -19,6 +19,9 @@ import numba
 from numba import njit
 
 PACKAGE = Path(__file__).resolve().parent.parent
+
+
+INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # options of kernels that Python never calls
 
 
 def cache_folder() -> Path:
@@ -42,25 +45,58 @@ def fingerprint(rooms: tuple[str, ...]) -> str:
     return digest.hexdigest()[:16]
 
 
-def compiler_for(*rooms: str) -> Callable[[object], Callable]:
-    """Return the decorator for kernels of the last room that call kernels of the others.
+def compile_cached(function: Callable, folder: str, signature: object, options: dict) -> Callable:
+    """Return numba's dispatcher for `function`, with its cache in `folder`."""
+    kept = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = folder
+    try:
+        args = () if signature is None else (signature,)
+        return njit(*args, cache=True, nogil=True, _nrt=False, **options)(function)
+    finally:
+        numba.config.CACHE_DIR = kept
+
+
+def put_off(dispatcher: Callable, signature: object) -> Callable:
+    """Compile (or load) a kernel with its signature only when a kernel that calls it is compiled."""
+
+    def call_template(args: tuple, kws: dict) -> tuple:
+        if not dispatcher.signatures:
+            dispatcher.compile(signature)
+            dispatcher.disable_compile()
+        return type(dispatcher).get_call_template(dispatcher, args, kws)
+
+    if hasattr(dispatcher, "get_call_template"):  # not with NUMBA_DISABLE_JIT
+        dispatcher.get_call_template = call_template
+    return dispatcher
+
+
+def compiler_for(*rooms: str) -> tuple[Callable[[object], Callable], Callable[[object], Callable]]:
+    """Return two decorators, `kernel` and `entry`, for the last room, whose kernels may call those of the others.
 
     Parameters
     ----------
     *rooms : str
         Folder names below `healfsa`, for example `"automaton", "index"`.
+
+    Returns
+    -------
+    kernel : callable
+        `@kernel("int64(int32[::1], int64)")`: for kernels that only kernels call; costs nothing until one that calls
+        it is compiled.
+    entry : callable
+        The same for kernels that Python calls: compiled, or loaded from the cache, at once.
+
+    Notes
+    -----
+    Kernels hold no references (numba's reference counting is off): they must not make arrays.
+    A kernel that calls itself must pass exactly the types of its signature (see `wide`), or numba cannot cache it.
     """
     folder = str(cache_folder() / f"{rooms[-1]}-{fingerprint(rooms)}")
 
     def kernel(signature: object) -> Callable:
-        def compile_one(function: Callable) -> Callable:
-            kept = numba.config.CACHE_DIR
-            numba.config.CACHE_DIR = folder
-            try:
-                return njit(signature, cache=True, nogil=True, boundscheck=None)(function)
-            finally:
-                numba.config.CACHE_DIR = kept
+        return lambda function: put_off(compile_cached(function, folder, None, INNER), signature)
 
-        return compile_one
+    def entry(signature: object) -> Callable:
+        return lambda function: compile_cached(function, folder, signature, {})
 
-    return kernel
+    return kernel, entry

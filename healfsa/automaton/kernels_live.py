@@ -71,6 +71,7 @@ from healfsa.automaton.kernels_memory import (
     WORK_USED,
     A,
     B,
+    entry,
     has_byte,
     kernel,
     push,
@@ -418,14 +419,14 @@ def settle_step(memory, state, column):
     return final
 
 
-@kernel("int64(int32[::1], int64)")
+@entry("int64(int32[::1], int64)")
 def prove(memory, node):
     """Return YES when `node` accepts something, NO, or UNDECIDED, or a status."""
     memory[VISITED] = 0
     return decide(memory, node, 0)
 
 
-@kernel("int64(int32[::1], int64)")
+@entry("int64(int32[::1], int64)")
 def settle_rules(memory, first):
     """Decide for the rules from `first` on whether they accept anything: a least fixed point."""
     changed = True

@@ -35,6 +35,7 @@ from healfsa.automaton.kernels_memory import (
     WORK_ROOM,
     WORK_USED,
     A,
+    entry,
     intern,
     kernel,
     push,
@@ -182,7 +183,7 @@ def open_rules(memory, program):
     return bodies
 
 
-@kernel("int64(int32[::1], int32[::1])")
+@entry("int64(int32[::1], int32[::1])")
 def load(memory, program):
     """Make all nodes of a program; return the node of its start."""
     bodies = open_rules(memory, program)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from healfsa.automaton.kernels_compile import compiler_for
 
-kernel = compiler_for("automaton")
+kernel, entry = compiler_for("automaton")
 
 # Header: offsets of regions, words used, room (in units of the region).
 NODES, NODES_USED, NODES_ROOM = 1, 2, 3
@@ -145,7 +145,7 @@ def content_length(memory, at):
     return 0
 
 
-@kernel("int64(int32[::1])")
+@entry("int64(int32[::1])")
 def rehash(memory):
     """Fill the (empty) hash table with all nodes."""
     table, mask = memory[TABLE], memory[TABLE_MASK]
