@@ -15,6 +15,9 @@ from healfsa.automaton import kernels_memory as km
 from healfsa.errors import LimitExceeded
 from healfsa.limits import Limits
 
+FUEL = 1 << 22  # nodes derived before a kernel comes back to look at the clock
+PARTS = 16  # nodes derived that count as one state of a search
+
 # region: header word of its offset, of its room, words a unit
 REGIONS = {
     "nodes": (km.NODES, km.NODES_ROOM, km.NODE),
@@ -55,7 +58,8 @@ def new_memory(program: np.ndarray, limits: Limits, spellable: frozenset[int] | 
         "rows": 0,
     }
     header = np.zeros(km.HEADER, dtype=np.int32)
-    header[km.DEPTH_LIMIT], header[km.SEARCH_LIMIT] = limits.depth, min(limits.search, 2**31 - 2)
+    header[km.DEPTH_LIMIT], header[km.FUEL] = limits.depth, FUEL
+    header[km.SEARCH_LIMIT] = min(limits.search * PARTS, 1 << 30)
     header[km.SPECIALS] = n_specials
     header[km.SPELLABLE : km.SPELLABLE + 8] = words_of_set(spellable)
     return lay_out(header, room, 1, limits, "load")

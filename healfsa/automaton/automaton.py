@@ -18,7 +18,7 @@ import numpy as np
 
 from healfsa.automaton import kernels, kernels_classes, kernels_live, kernels_load
 from healfsa.automaton import kernels_memory as km
-from healfsa.automaton.arena import enlarge, new_memory
+from healfsa.automaton.arena import FUEL, enlarge, new_memory
 from healfsa.automaton.program import Program, Symbols
 from healfsa.errors import EmptyLanguage, GrammarError, LimitExceeded, MatcherError
 from healfsa.grammar import expression as ex
@@ -126,22 +126,32 @@ class Automaton:
     def run(self, kernel: Callable[..., int], *args: object) -> int:
         """Call `kernel(memory, *args)` under the lock until it has all it needs; return its result (not negative)."""
         with self.lock:
-            while True:
-                result = kernel(self.memory, *args)
-                if result >= 0:
-                    return result
-                self._serve(result)
+            result = kernel(self.memory, *args)
+            return result if result >= 0 else self._retry(result, kernel, args)
+
+    def _retry(self, status: int, kernel: Callable[..., int], args: tuple) -> int:
+        """Serve negative statuses and call again until the result is not negative or the time is up."""
+        deadline = time.monotonic() + self.limits.seconds
+        deadline = deadline if self.deadline is None else min(deadline, self.deadline)
+        fuel = FUEL
+        while status < 0:
+            self.memory[km.WORK_USED] = 0
+            if status == km.OUT_OF_FUEL:
+                fuel = min(2 * fuel, 1 << 30)
+                self.memory[km.FUEL] = fuel
+            else:
+                self._serve(status)
+            if time.monotonic() > deadline:
+                raise LimitExceeded("seconds", self.limits.seconds, self.limits.seconds, self.stage)
+            status = kernel(self.memory, *args)
+        return status
 
     def _serve(self, status: int) -> None:
         """Do what a negative status asks for."""
-        memory = self.memory
-        memory[km.WORK_USED] = 0
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise LimitExceeded("seconds", self.limits.seconds, self.limits.seconds, self.stage)
         if status in GROWTH:
-            self.memory = enlarge(memory, self.limits, GROWTH[status], self.stage)
+            self.memory = enlarge(self.memory, self.limits, GROWTH[status], self.stage)
         elif status == km.NEED_RULE:
-            self._load_rule(int(memory[km.DETAIL]))
+            self._load_rule(int(self.memory[km.DETAIL]))
         elif status == km.TOO_DEEP:
             raise LimitExceeded("depth", self.limits.depth + 1, self.limits.depth, self.stage)
         elif status == km.BAD_STATE:

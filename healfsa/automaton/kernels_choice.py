@@ -13,6 +13,7 @@ from healfsa.automaton.kernels_memory import (
     DEAD,
     EMPTY,
     EVERYTHING,
+    FUEL,
     INFINITE,
     INHERITED,
     K_BOTH,
@@ -31,6 +32,7 @@ from healfsa.automaton.kernels_memory import (
     POOL,
     SCRATCH,
     SPECIAL_INSIDE,
+    VISITED,
     WORK,
     WORK_USED,
     A,
@@ -242,6 +244,8 @@ def make_choice(memory, base, depth):
     if n <= 1:
         memory[WORK_USED] = base
         return memory[memory[WORK] + base] if n == 1 else NOTHING
+    memory[VISITED] += n
+    memory[FUEL] -= n
     status = merge_singles(memory, base)
     if status < 0:
         return status

@@ -31,6 +31,7 @@ from healfsa.automaton.kernels_memory import (
     DEPTH_LIMIT,
     DETAIL,
     EMPTY,
+    FUEL,
     GROW_POOL,
     K_BOTH,
     K_BYTES,
@@ -50,6 +51,7 @@ from healfsa.automaton.kernels_memory import (
     NODES,
     NOTHING,
     NULLABLE,
+    OUT_OF_FUEL,
     POOL,
     POOL_ROOM,
     POOL_USED,
@@ -59,6 +61,7 @@ from healfsa.automaton.kernels_memory import (
     SAME,
     SPELLABLE,
     TOO_DEEP,
+    VISITED,
     WORK,
     WORK_USED,
     A,
@@ -326,6 +329,10 @@ def derive(memory, node, symbol, depth):
         return TOO_DEEP
     if kind == K_NOT and (symbol > 255 or not split_on_set(memory, SPELLABLE, symbol)):
         return NOTHING
+    memory[VISITED] += 1
+    memory[FUEL] -= 1
+    if memory[FUEL] < 0:
+        return OUT_OF_FUEL
     base = memory[WORK_USED]
     keep = symbol < 256 and memory[at + MEMO] >= 0
     if keep:

@@ -33,6 +33,7 @@ from healfsa.automaton.kernels_memory import (
     CLASSES,
     DEAD,
     EMPTY,
+    FAILURES,
     GROW_ROWS,
     INFINITE,
     K_BOTH,
@@ -395,6 +396,20 @@ def decide(memory, node, depth):
     return task
 
 
+@kernel("int64(int32[::1], int64)")
+def decide_in_walk(memory, node):
+    """Return YES or NO; what cannot be shown to be alive with a part of the search limit counts as dead.
+
+    The part shrinks with every failure, so that a hostile grammar costs bounded time.
+    """
+    part = max(memory[SEARCH_LIMIT] >> (5 + min(memory[FAILURES], 12)), min(memory[SEARCH_LIMIT], 2000))
+    memory[VISITED] = memory[SEARCH_LIMIT] - part
+    found = decide(memory, node, 0)
+    if found == UNDECIDED:
+        memory[FAILURES] += 1
+    return found if found <= YES else mark(memory, node, NO)
+
+
 @kernel("int64(int32[::1], int64, int64)")
 def settle_step(memory, state, column):
     """Return the next state with its liveness decided, and write it down for every column that leads there."""
@@ -403,12 +418,9 @@ def settle_step(memory, state, column):
         return answer
     found = glance(memory, answer)
     if found == 0:
-        memory[VISITED] = 0
-        found = decide(memory, answer, 0)
+        found = decide_in_walk(memory, answer)
         if found < 0:
             return found
-        if found != YES:
-            mark(memory, answer, NO)
     final = answer if found == YES else NOTHING
     row = row_of(memory, state)
     if answer == EMPTY:  # -1 would mean "unknown", and EMPTY never waits for a decision

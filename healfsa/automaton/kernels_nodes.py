@@ -106,6 +106,8 @@ def make_repeat_plain(memory, part, least, most):
 def join(memory, head, tail):
     """Return CONCAT of two nodes of which the first is no CONCAT and neither is NOTHING or EMPTY."""
     first, second = word_of(memory, head), word_of(memory, tail)
+    if tail == memory[EVERYTHING] and first & (NULLABLE | SPECIAL_INSIDE) == NULLABLE:
+        return tail
     if first & KIND == K_REPEAT:  # x{m,n} x{p,q} rest = x{m+p,n+q} rest
         next_head, rest = tail, EMPTY
         if second & KIND == K_CONCAT:
