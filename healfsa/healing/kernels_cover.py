@@ -176,12 +176,13 @@ def stays_open(steps, lasts, classes, more, state, begin, opened, asked):
     return np.int32(classes.size == 1)
 
 
-@njit(I(I4, I4, U1, I4, STEPS, LASTS, CLASSES, U1, I, I, I4W, I4W), cache=True, nogil=True)
-def alive(rules, trie, data, offsets, steps, lasts, classes, piece, at, left, asked, place):
-    """Return whether some token makes ``piece[at:]`` and more, right behind the token `left` (-1: none): 1, 0 or ASK.
+@njit(I(I4, I4, U1, I4, STEPS, LASTS, CLASSES, U1, I, I, I4, I4W, I4W), cache=True, nogil=True)
+def leaves(rules, trie, data, offsets, steps, lasts, classes, piece, at, left, place, asked, out):
+    """Write to `out` the tokens that make ``piece[at:]`` and more, right behind the token `left` (-1: none).
 
-    `place` is (state, begin, opened, unfinished): the region's state at the piece's last whole character, and how many
-    bytes of an unfinished one follow.
+    Returns how many, at most as many as `out` has room for, or ASK.  `place` is (state, begin, opened, unfinished): the
+    segmenter's state at the piece's last whole character, how many characters before the end region and piece begin,
+    and how many bytes of an unfinished character follow.
     """
     node = walk(rules, trie, piece, at, np.int32(piece.size))
     if node < 0:
@@ -189,6 +190,7 @@ def alive(rules, trie, data, offsets, steps, lasts, classes, piece, at, left, as
     order, first, skip, flags = trie[P_ORDER], trie[P_FIRST], trie[P_SKIP], rules[R_FLAGS]
     unfinished = place[3]
     have = piece.size - at
+    count = 0
     for rank in range(trie[first + node + 1], trie[first + trie[skip + node]]):
         token = trie[order + rank]
         if rules[flags + token] & REACHABLE == 0 and not (rules[R_WHOLE] == 1 and at == 0):
@@ -196,15 +198,26 @@ def alive(rules, trie, data, offsets, steps, lasts, classes, piece, at, left, as
         if left >= 0 and not pair_stays(rules, left, token):
             continue
         low, high = offsets[token] + have, offsets[token + 1]
-        more = np.empty(unfinished + high - low, np.uint8)
-        for k in range(unfinished):
-            more[k] = piece[piece.size - unfinished + k]
-        for k in range(low, high):
-            more[unfinished + k - low] = data[k]
+        if unfinished == 0:
+            more = data[low:high]
+        else:
+            grown = np.empty(unfinished + high - low, np.uint8)
+            for k in range(unfinished):
+                grown[k] = piece[piece.size - unfinished + k]
+            for k in range(low, high):
+                grown[unfinished + k - low] = data[k]
+            more = grown
+            if not byte_fits(rules, more, np.int32(more.size - 1), np.int32(more.size), token):
+                continue
         verdict = stays_open(steps, lasts, classes, more, place[0], place[1], place[2], asked)
-        if verdict != 0:
-            return verdict
-    return np.int32(0)
+        if verdict == ASK:
+            return np.int32(ASK)
+        if verdict == 1:
+            out[count] = token
+            count += 1
+            if count == out.size:
+                break
+    return np.int32(count)
 
 
 @njit(boolean(I4, I4, U1), cache=True, nogil=True)
@@ -214,12 +227,13 @@ def _is_token(rules, trie, piece):
     return node >= 0 and trie[trie[P_FIRST] + node + 1] > trie[trie[P_FIRST] + node]
 
 
-@njit(I(I4, I4, U1, I4, STEPS, LASTS, CLASSES, U1, I4W, I4W, I4W, I4W), cache=True, nogil=True)
+@njit(I(I4, I4, U1, I4, STEPS, LASTS, CLASSES, U1, I4, I4W, I4W, I4W), cache=True, nogil=True)
 def border(rules, trie, data, offsets, steps, lasts, classes, piece, place, last, back, asked):
     """Return the last position of an open piece up to which no continuation changes its tokens, or ASK."""
     size = piece.size
     prefix_tree(rules, trie, piece, last, back)
     best = np.int32(-1) if last[size] < 0 else np.int32(size)
+    one = np.empty(1, np.int32)
     for at in range(size):
         if at > 0 and last[at] < 0:
             continue
@@ -228,7 +242,7 @@ def border(rules, trie, data, offsets, steps, lasts, classes, piece, place, last
         if best > 0 and meet(back, best, np.int32(at)) == best:
             continue
         left = last[at] if at > 0 else np.int32(-1)
-        verdict = alive(rules, trie, data, offsets, steps, lasts, classes, piece, np.int32(at), left, asked, place)
+        verdict = leaves(rules, trie, data, offsets, steps, lasts, classes, piece, np.int32(at), left, place, asked, one)
         if verdict == ASK:
             return np.int32(ASK)
         if verdict == 1:

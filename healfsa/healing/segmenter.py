@@ -14,7 +14,8 @@ Not here: the texts that are asked (`probes.py`), tokens, merges.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import unicodedata
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -69,6 +70,8 @@ class Segmenter:
     lasts: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.int32))
     classes: np.ndarray = field(default_factory=lambda: np.full(0x110000, UNKNOWN, np.int16))
     members: list[str] = field(default_factory=list)
+    _telling: list[tuple[str, str]] = field(default_factory=list)
+    _alike: dict = field(default_factory=dict)
     _signatures: dict = field(default_factory=dict)
     _rows: dict = field(default_factory=dict)
     _contexts: list = field(default_factory=list)
@@ -83,7 +86,7 @@ class Segmenter:
         heads = {"", *self.probes.heads}
         self._contexts = [(left, right) for left in lefts for right in rights if len(right) < 2 or left in heads]
         for character in self.probes.characters:
-            self.class_of(character)
+            self.classes[ord(character)] = self._new_class(character)
         doubles = [a + b for a in self.members for b in self.members]
         triples = [3 * a for a in self.members]
         self._continuations = tuple(dict.fromkeys(["", *self.members, *doubles, *triples, *self.probes.tails]))
@@ -105,18 +108,51 @@ class Segmenter:
     # characters ----------------------------------------------------------------------------------------------------
 
     def class_of(self, character: str) -> int:
-        """Return the class of a character, asking for it where it is new."""
+        """Return the class of a character, asking for it where it is new.
+
+        All questions are asked of the first character of each general category that answers a few telling ones in its
+        way; the later ones are taken to be like it.
+        """
         known = int(self.classes[ord(character)])
         if known != UNKNOWN:
             return known
         with self._lock:
-            signature = tuple(self._around(left, character, right) for left, right in self._contexts)
-            found = self._signatures.setdefault(signature, len(self.members))
-            if found == len(self.members):
-                self.members.append(character)
-                self._widen()
+            few = (unicodedata.category(character), *(self._around(a, character, b) for a, b in self._telling))
+            found = self._alike.get(few)
+            if found is None:
+                found = self._alike[few] = self._new_class(character)
             self.classes[ord(character)] = found
             return found
+
+    def _new_class(self, character: str) -> int:
+        """Ask everything about a character."""
+        signature = tuple(self._around(left, character, right) for left, right in self._contexts)
+        if signature not in self._signatures:
+            self._signatures[signature] = len(self.members)
+            self.members.append(character)
+            self._widen()
+            self._telling = self._separate()
+            self._alike.clear()
+        return self._signatures[signature]
+
+    def _separate(self) -> list[tuple[str, str]]:
+        """Return a few contexts that tell all known classes apart."""
+        rows = list(self._signatures)
+        groups, chosen = [list(range(len(rows)))], []
+        while any(len(group) > 1 for group in groups):
+            column = max(range(len(self._contexts)), key=lambda k: sum(len({rows[r][k] for r in g}) for g in groups))
+            chosen.append(self._contexts[column])
+            groups = [
+                [r for r in group if rows[r][column] == value]
+                for group in groups
+                for value in {rows[r][column] for r in group}
+            ]
+        return chosen
+
+    def learn(self, characters: Iterable[str]) -> None:
+        """Ask for many characters at once."""
+        for character in characters:
+            self.class_of(character)
 
     def _widen(self) -> None:
         """Make room for one more class."""
