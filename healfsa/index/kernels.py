@@ -22,17 +22,19 @@ _, kernel = compiler_for("automaton", "vocab", "index")
 READ = "Array(int32, 1, 'C', True, aligned=True)"
 BYTES = "Array(uint8, 1, 'C', True, aligned=True)"
 U = np.uint64
-WHOLE = 1 << 30  # for `big`: put nothing off
+WHOLE = 1 << 30  # for `big` and `budget`: put nothing off, walk to the end
+TOO_WIDE = 1 << 40  # more than any number of tokens
 BITS = np.array([1 << j if j < 31 else -(1 << 31) for j in range(32)], dtype=np.int32)
 
 
-@kernel(f"int64(int32[::1], {READ}, int32[::1], int32[::1], int32[::1], int64, int64, int64)")
-def walk(memory, trie, stack, found, later, state, start, big):
+@kernel(f"int64(int32[::1], {READ}, int32[::1], int32[::1], int32[::1], int64, int64, int64, int64)")
+def walk(memory, trie, stack, found, later, state, start, big, budget):
     """Write the ids of all tokens below trie node `start` that `state` can read to `found`; return how many.
 
     `start` itself counts as read already: the tokens that end there are found too, and `state` is the state behind it.
     Nodes below `start` with more than `big` nodes below them are put off: `later` receives their number, then pairs
-    (node, state behind it); only the tokens that end there are found.
+    (node, state behind it); only the tokens that end there are found. When more than `budget` tokens or nodes put off
+    are met the walk ends with TOO_WIDE.
     Unsigned positions throughout: signed ones would cost a test for "from the end" each.
     """
     label, skip, first, order = U(trie[P_LABEL]), U(trie[P_SKIP]), U(trie[P_FIRST]), U(trie[P_ORDER])
@@ -71,6 +73,9 @@ def walk(memory, trie, stack, found, later, state, start, big):
         if node >= end:
             later[0] = put_off
             return int(n)
+        budget -= 1
+        if budget < 0:
+            return TOO_WIDE
 
 
 @kernel(f"int64(int32[::1], {READ}, int32[:, ::1], int32[::1], int32[::1], int64, int64, int64)")

@@ -76,7 +76,7 @@ def is_short(memory, part, stack, base):
         at = memory[NODES] + node * NODE
         kind = memory[at] & KIND
         varies = kind == K_REPEAT and memory[at + B] != memory[at + C]
-        if varies or left < 0 or kind > K_CHOICE and kind != K_REPEAT:
+        if varies or left < 0 or (kind > K_CHOICE and kind != K_REPEAT):
             return 0
         if kind != K_CHOICE and kind != K_CONCAT and kind != K_REPEAT and kind != K_BYTES and kind != K_LITERAL:
             if node != EMPTY:
@@ -152,7 +152,7 @@ def split(memory, state, stack, pieces):
         place = n * PIECE
         pieces[place + P_NODE], pieces[place + P_PART] = node, 0
         n += 1
-        if kind == K_CHOICE and left > 0 and (rest == EMPTY or word & BOOLEAN == 0 and is_short(memory, head, stack, waiting) == 0):
+        if kind == K_CHOICE and left > 0 and (rest == EMPTY or (word & BOOLEAN == 0 and is_short(memory, head, stack, waiting) == 0)):
             left -= 1
             n -= 1
             waiting = push_choice(memory, head, rest, stack, waiting)

@@ -1,10 +1,10 @@
 """Rows of wide states: states from which tokens below thick trie nodes can be read.
 
 In: a state. Out: its text tokens as base rows, tokens that are missing in them, and tokens that are added.
-Idea: a walk puts off the trie nodes below which many tokens lie. If there are none, the walk was cheap and is the answer.
-    Else the state is taken apart: its loops have ready base rows, with the ways out of them walked once per what follows
-    and picked by number of rounds; the rest is walked, and thick nodes below are taken apart in the same way. A state
-    that mostly leads into one loop (a key that may be any but some) is described by its difference from that loop.
+Idea: a short walk is the answer where it comes to its end. Else the state is taken apart: its loops have ready base
+    rows, and the ways out of them are walked once per what follows and picked by number of rounds; the rest is walked,
+    and where thick trie nodes are met below, the states there are taken apart in the same way. A state that mostly
+    leads into one loop (a key that may be any but some) is described by its difference from that loop.
 Cost: some microseconds a piece whose sets are known.
 Not here: the sets (see loops), the cache of rows (see rows).
 """
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from healfsa.index.tables import Tables
 
 THICK = 1500  # trie nodes: below a node with more of them a walk is put off
+QUICK = 1000  # trie nodes: a state that meets fewer of them is walked at once
+LETTERS = [bytes([letter]) for letter in b"aeinrstGZ _"]
 DIFFERENT = 4000  # trie nodes that a comparison may look at
+HEAVY = 20_000  # trie nodes that ways out of a loop may lie below; with more a walk is as fast
 PIECES = 64
 KEPT = 4096
 NO_TOKENS = np.zeros(0, dtype=np.int32)
@@ -61,20 +64,20 @@ class Wide:
 
     def tokens(self, state: int) -> Found:
         """Return the text tokens allowed in `state`; the lists may be scratch memory."""
-        tokens, later = self._walk(state, 0, THICK)
-        if not later:
-            return Found(lists=[tokens])
-        tokens = tokens.copy()
+        stack, found, later = self._tables.scratch()
+        count = self._automaton.run(kernels.walk, self._tables.trie, stack, found, later, state, 0, kernels.WHOLE, QUICK)
+        if count != kernels.TOO_WIDE:
+            return Found(lists=[found[:count]])
         pieces = self._split(state)
         if any(self._usable(piece, 0) for piece in pieces):
             return self._join(pieces, 0)
-        found = self._by_comparison(state, later)
-        return self._finish(tokens, later) if found is None else found
+        return self._by_comparison(state) or self._below(state, 0)
 
-    def _walk(self, state: int, start: int, thick: int) -> tuple[np.ndarray, list[list[int]]]:
-        """Return the tokens (in scratch memory) and the pairs (node, state) that were put off."""
+    def _walk(self, state: int, start: int) -> tuple[np.ndarray, list[list[int]]]:
+        """Return the tokens (in scratch memory) and the pairs (node, state) of the thick nodes, which are put off."""
         stack, found, later = self._tables.scratch()
-        count = self._automaton.run(kernels.walk, self._tables.trie, stack, found, later, state, start, thick)
+        trie, whole = self._tables.trie, kernels.WHOLE
+        count = self._automaton.run(kernels.walk, trie, stack, found, later, state, start, THICK, whole)
         n = int(later[0])
         return found[:count], later[1 : 1 + 2 * n].reshape(n, 2).tolist() if n else []
 
@@ -97,8 +100,7 @@ class Wide:
             if self._usable(piece, start):
                 self._add_loop(found, piece, start)
             else:
-                tokens, later = self._walk(piece[0], start, THICK)
-                found.add(self._finish(tokens.copy(), later))
+                found.add(self._below(piece[0], start))
         return found
 
     def _add_loop(self, found: Found, piece: list[int], start: int) -> None:
@@ -112,24 +114,24 @@ class Wide:
         found.bases.append(loop.base(most))
         found.lists.append(tokens)
 
-    def _finish(self, tokens: np.ndarray, later: list[list[int]]) -> Found:
-        """Return `tokens` and what is allowed below the nodes that were put off."""
-        found = Found(lists=[tokens])
-        for node, state in later:
-            pieces = self._split(state)
+    def _below(self, state: int, start: int) -> Found:
+        """Return the tokens of `state` below trie node `start`: a walk, and thick nodes taken apart."""
+        tokens, later = self._walk(state, start)
+        found = Found(lists=[tokens.copy()])
+        for node, after in later:
+            pieces = self._split(after)
             if any(self._usable(piece, node) for piece in pieces):
                 found.add(self._join(pieces, node))
             else:
-                more, deeper = self._walk(state, node, THICK)
-                found.add(self._finish(more.copy(), deeper))
+                found.add(self._below(after, node))
         return found
 
-    def _by_comparison(self, state: int, later: list[list[int]]) -> Found | None:
-        """Return the tokens of `state` by its difference from the state that most thick nodes lead to, or None."""
-        model, votes = Counter(after for _, after in later).most_common(1)[0]
-        if model == state or votes < 4:
+    def _by_comparison(self, state: int) -> Found | None:
+        """Return the tokens of `state` by its difference from the state that most letters lead to, or None."""
+        tables, step = self._tables, self._automaton.step
+        model, votes = Counter(step(state, letter) for letter in LETTERS).most_common(1)[0]
+        if model in (state, 0) or votes < len(LETTERS) // 2 or any(step(model, letter) != model for letter in LETTERS[:2]):
             return None
-        tables = self._tables
         stacks, more, less = tables.scratch_pair()
         if not self._automaton.run(kernels.compare, tables.trie, stacks, more, less, state, model, DIFFERENT):
             return None
@@ -149,7 +151,7 @@ class Wide:
         return self._loops[key]
 
     def _ways_out(self, part: int, start: int, rest: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the tokens that leave a loop into `rest` and their rounds; None where `rest` can begin like it."""
+        """Return the tokens that leave a loop into `rest` and their rounds; None where a walk must serve."""
         key = part, start, rest
         if key not in self._exits:
             if len(self._exits) >= KEPT:
@@ -161,10 +163,13 @@ class Wide:
         loop, run = self._loop(part, start), self._automaton.run
         if rest == EMPTY or loop is None:
             return NO_TOKENS, NO_TOKENS
-        if run(kernels_loops.shares_first_byte, part, rest):
-            return None
         stack, found, _ = self._tables.scratch()
+        trie = self._tables.trie
+        if run(kernels_loops.weight, trie, loop.starts, loop.nodes, rest) > HEAVY:
+            return None
+        if run(kernels_loops.overlaps, part, rest, found):
+            return None
         rounds = self._tables.scratch_rounds()
         places = loop.starts, loop.nodes, loop.counts
-        count = run(kernels_loops.leave, self._tables.trie, stack, *places, rest, found, rounds)
+        count = run(kernels_loops.leave, trie, stack, *places, rest, found, rounds)
         return found[:count].copy(), rounds[:count].copy()

@@ -90,6 +90,7 @@ def way(request, monkeypatch):
     if request.param == "loops":
         monkeypatch.setattr("healfsa.index.loops.NARROW", 0)
         monkeypatch.setattr("healfsa.index.wide.THICK", 0)
+        monkeypatch.setattr("healfsa.index.wide.QUICK", 0)
     return request.param
 
 
