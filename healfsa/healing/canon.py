@@ -73,6 +73,8 @@ class Canon:
     segmenter: Segmenter | None
     added: Added
     composer: Composer
+    added_ids: tuple[tuple[bytes, int], ...] = ()
+    _known: list[bool] = field(default_factory=list)
     _kinds: dict[str, int] = field(default_factory=dict)
     _moves: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     _inner: dict[tuple[int, bytes], tuple[tuple[int, ...], ...]] = field(default_factory=dict)
@@ -103,9 +105,13 @@ class Canon:
 
     def region(self, text: str, rest: bytes = b"") -> Region:
         """Run the segmenter over a text that begins at a certain cut."""
+        return self.pieces(text, rest)[1]
+
+    def pieces(self, text: str, rest: bytes = b"") -> tuple[list[bytes], Region]:
+        """Return the pieces of a text before its open region, and the region."""
         if self.segmenter is None:
-            return Region(text, rest, 0)
-        state, begin = 0, 0
+            return [], Region(text, rest, 0)
+        state, begins = 0, [0]
         for at, character in enumerate(text):
             key = (state, self.kind_of(character))
             move = self._moves.get(key)
@@ -113,8 +119,41 @@ class Canon:
                 move = self._moves[key] = self.segmenter.step(*key)
             state = move[0]
             if move[1] >= 0:
-                begin = at + 1 - move[1]
-        return Region(text[begin:], rest, state)
+                begins.append(at + 1 - move[1])
+        pieces = [piece for a, b in zip(begins, begins[1:], strict=False) for piece in self._cut(text[a:b])]
+        return pieces, Region(text[begins[-1] :], rest, state)
+
+    def _cut(self, text: str) -> list[bytes]:
+        """Return the pieces of a text whose ends are certain cuts."""
+        edges = [0, *self.segmenter.cuts(text), len(text)]
+        return [text[a:b].encode() for a, b in zip(edges, edges[1:], strict=False)]
+
+    def leaves(self, region: Region, reading: Reading, piece: bytes, at: int, left: int, opened: int) -> np.ndarray:
+        """Return the tokens that make ``piece[at:]`` and more behind the token `left` (-1: none), int32."""
+        vocabulary = self.vocabulary
+        trie = vocabulary.trie
+        node = trie.find(piece[at:])
+        room = 0 if node < 0 else int(trie.first[trie.skip[node]] - trie.first[node + 1])
+        out = np.empty(room, np.int32)
+        if not room:
+            return out
+        if room > MANY and self.segmenter is not None:
+            self._know_all()
+        place = np.array([region.state, len(region.text), opened, len(region.rest)], np.int32)
+        asked, raw = np.empty(2, np.int32), np.frombuffer(piece, np.uint8)
+        while True:
+            count = machine.leaves(
+                self.rules.packed, trie.packed, vocabulary.data, vocabulary.offsets, *self.tables, raw, at, left, place, asked, out
+            )
+            if count != machine.ASK:
+                return out[:count]
+            self.segmenter.step(int(asked[0]), self.segmenter.class_of(chr(asked[1])))
+
+    def _know_all(self) -> None:
+        """Learn every character that occurs in a token, once."""
+        if not self._known:
+            self.segmenter.learn(sorted(set(self.vocabulary.data.tobytes().decode(errors="ignore"))))
+            self._known.append(True)
 
     def readings(self, region: Region) -> list[Reading]:
         """Return every way in which the region may be cut, depending on what follows."""
@@ -162,6 +201,7 @@ class Canon:
         return self.rules.encode(piece)
 
 
+MANY = 64  # candidates from which on all characters of the vocabulary are learned ahead
 NO_TABLES = (np.zeros((1, 1, 2), np.int32), np.zeros((1, 1), np.int32), np.zeros(1, np.int16))
 
 
@@ -186,7 +226,9 @@ def canon_of(vocabulary: Vocabulary) -> Canon | None:
     rules = build_rules(vocabulary)
     if rules is None:
         return None
-    return Canon(vocabulary, rules, _segmenter(vocabulary), added_of(vocabulary), composer_of(vocabulary))
+    added = added_of(vocabulary)
+    ids = tuple((t.content.encode(), t.id) for t in vocabulary.tokenizer.added_tokens if t.id in added.ids)
+    return Canon(vocabulary, rules, _segmenter(vocabulary), added, composer_of(vocabulary), ids)
 
 
 def _segmenter(vocabulary: Vocabulary) -> Segmenter | None:
