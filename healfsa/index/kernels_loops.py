@@ -32,11 +32,12 @@ from healfsa.automaton.kernels_memory import (
     B,
     C,
 )
-from healfsa.index.kernels import READ, U, kernel
+from healfsa.index.kernels import BITS, BYTES, READ, U, kernel
 from healfsa.index.kernels_split import child_of
 from healfsa.vocab.kernels import P_FIRST, P_LABEL, P_ORDER, P_SKIP
 
 PAIRS = 2000  # pairs of states that are looked at before an overlap is taken for granted
+MANY = 255  # rounds: more are not told apart, so such a loop has no bounded rows
 NOT_A_LOOP = 1 << 40  # more than any number of tokens
 
 
@@ -114,30 +115,29 @@ def overlaps(memory, part, rest, stack):
     return 0
 
 
-@kernel(f"int64(int32[::1], {READ}, int32[::1], int32[::1], int64, int64, int32[:, ::1], int32[:, ::1])")
-def classify(memory, trie, stack, rounds, part, start, staying, leaving):
+@kernel(f"int64(int32[::1], {READ}, int32[:, ::1], int64, int64, int32[::1], uint8[::1], int32[::1], uint8[::1])")
+def classify(memory, trie, stacks, part, start, staying, begun, leaving, whole):
     """Sort the tokens below trie node `start` by what they do from `part` `part` ...; return how many stay.
 
     Parameters
     ----------
-    staying : int32[n, 2]
-        Receives (token, number of rounds begun) of the tokens that never leave.
-    leaving : int32[m, 2]
-        Receives (trie node, whole rounds before it) of the nodes directly behind at least one whole round whose byte
-        is not a `part` of its own; the entry behind the last has node 0.
+    staying, begun : int32[n], uint8[n]
+        Receive the tokens that never leave, and the number of rounds that they begin (255: that many or more).
+    leaving, whole : int32[m + 1], uint8[m]
+        leaving[0] receives how many there are, then come the trie nodes directly behind at least one whole round whose
+        byte is not a `part` of its own; `whole` the number of rounds before them.
 
     Returns NOT_A_LOOP when `part` is no prefix code.
     """
     label, skip, first, order = U(trie[P_LABEL]), U(trie[P_SKIP]), U(trie[P_FIRST]), U(trie[P_ORDER])
     rows, width, nodes = U(memory[ROWS]), U(memory[WIDTH]), U(memory[NODES] + ROW)
     top = U(trie[label + U(start)] >> 8)
-    stack[top], rounds[top] = part, 0  # rounds: twice the whole rounds, and one more inside of a round
+    stacks[0, top], stacks[1, top] = part, 0  # twice the whole rounds, and one more inside of a round
     node, end, n, m = U(start + 1), U(trie[skip + U(start)]), U(0), U(0)
     while node < end:
         word = U(trie[label + node])
         depth = word >> U(8)
-        count = rounds[depth - U(1)]
-        above = stack[depth - U(1)]
+        above, count = stacks[0, depth - U(1)], stacks[1, depth - U(1)]
         column = U(memory[U(CLASS_OF) + (word & U(255))])
         row = memory[nodes + U(above) * U(NODE)]
         state = memory[rows + U(row) * width + column] if row >= 0 else -1
@@ -146,24 +146,56 @@ def classify(memory, trie, stack, rounds, part, start, staying, leaving):
             if state < 0:
                 return state
         if state != EMPTY and count & 1 == 0 and count > 0:
-            leaving[m, 0], leaving[m, 1] = int(node), count >> 1
+            whole[m] = min(count >> 1, MANY)
             m += U(1)
+            leaving[m] = int(node)
         if state == 0:
             node = U(trie[skip + node])
             continue
-        begun = (count >> 1) + 1
+        rounds = (count >> 1) + 1
         count |= 1
         if state == EMPTY:
-            state, count = part, 2 * begun
+            state, count = part, 2 * rounds
         elif memory[memory[NODES] + state * NODE] & NULLABLE != 0:
             return NOT_A_LOOP
-        stack[depth], rounds[depth] = state, count
+        stacks[0, depth], stacks[1, depth] = state, count
         for rank in range(U(trie[first + node]), U(trie[first + node + U(1)])):
-            staying[n, 0], staying[n, 1] = trie[order + rank], begun
+            staying[n], begun[n] = trie[order + rank], min(rounds, MANY)
             n += U(1)
         node += U(1)
-    leaving[m, 0] = 0
+    leaving[0] = int(m)
     return int(n)
+
+
+@kernel(f"int64({READ}, {READ}, {BYTES}, int64, int32[::1], int32[::1], uint8[::1])")
+def sort_by_byte(trie, nodes, counts, n, starts, sorted_nodes, sorted_counts):
+    """Sort trie nodes and their counts by the nodes' bytes; those of byte b are starts[b] to starts[b + 1]."""
+    label = trie[P_LABEL]
+    for k in range(n):
+        starts[(trie[label + nodes[k]] & 255) + 1] += 1
+    for byte in range(1, 257):
+        starts[byte] += starts[byte - 1]
+    for k in range(n):
+        byte = trie[label + nodes[k]] & 255
+        place = starts[byte]
+        starts[byte] = place + 1
+        sorted_nodes[place], sorted_counts[place] = nodes[k], counts[k]
+    for byte in range(256, 0, -1):
+        starts[byte] = starts[byte - 1]
+    starts[0] = 0
+    return n
+
+
+@kernel(f"int64(int32[::1], {READ}, {BYTES}, int64)")
+def set_bits_within(words, tokens, rounds, most):
+    """Set the bits of the tokens with at most `most` rounds; return how many."""
+    n = 0
+    for k in range(tokens.size):
+        if rounds[k] <= most:
+            token = int(tokens[k])
+            words[token >> 5] = int(words[token >> 5]) | int(BITS[token & 31])
+            n += 1
+    return n
 
 
 @kernel(f"int64(int32[::1], {READ}, {READ}, {READ}, int64)")
@@ -180,7 +212,7 @@ def weight(memory, trie, starts, nodes, rest):
     return total
 
 
-@kernel(f"int64(int32[::1], {READ}, int32[::1], {READ}, {READ}, {READ}, int64, int32[::1], int32[::1])")
+@kernel(f"int64(int32[::1], {READ}, int32[::1], {READ}, {READ}, {BYTES}, int64, int32[::1], uint8[::1])")
 def leave(memory, trie, stack, starts, nodes, counts, rest, tokens, rounds):
     """Write the tokens that leave a loop into `rest`, with their number of whole rounds; return how many.
 

@@ -32,28 +32,32 @@ class Loop:
     ----------
     tables : Tables
         The vocabulary's arrays.
-    staying : int32[n, 2]
-        (token, number of rounds begun) of the tokens that never leave.
-    leaving : int32[m, 2]
-        (trie node, whole rounds before it) of the places to leave.
+    staying, begun : int32[n], uint8[n]
+        The tokens that never leave, and the number of rounds that they begin.
+    leaving, whole : int32[m], uint8[m]
+        The trie nodes behind which it can be left, and the whole rounds before them.
+
+    Attributes
+    ----------
+    most : int
+        The greatest number of rounds that a token begins.
+    starts, nodes, counts : int32[257], int32[m], uint8[m]
+        The places to leave, sorted by byte.
     """
 
-    __slots__ = ("_bases", "_lock", "_tokens", "_until", "_words", "counts", "most", "nodes", "starts")
+    __slots__ = ("_bases", "_begun", "_lock", "_staying", "_words", "counts", "most", "nodes", "starts")
 
-    def __init__(self, tables: Tables, staying: np.ndarray, leaving: np.ndarray) -> None:
-        rounds = staying[:, 1].astype(np.int16)
-        self._tokens = staying[np.argsort(rounds, kind="stable"), 0]
-        self._until = np.cumsum(np.bincount(rounds, minlength=1))
-        self.most = len(self._until) - 1
+    def __init__(
+        self, tables: Tables, staying: np.ndarray, begun: np.ndarray, leaving: np.ndarray, whole: np.ndarray
+    ) -> None:
+        self._staying, self._begun = staying, begun
+        self.most = int(begun.max()) if begun.size else 0
         self._words = tables.words
         self._bases: dict[int, np.ndarray] = {}
         self._lock = threading.Lock()
-        label = tables.vocabulary.trie.byte[leaving[:, 0]]
-        by_byte = np.argsort(label, kind="stable")
-        self.nodes = np.ascontiguousarray(leaving[by_byte, 0])
-        self.counts = np.ascontiguousarray(leaving[by_byte, 1])
         self.starts = np.zeros(257, dtype=np.int32)
-        self.starts[1:] = np.cumsum(np.bincount(label, minlength=256))
+        self.nodes, self.counts = np.empty_like(leaving), np.empty_like(whole)
+        kernels_loops.sort_by_byte(tables.trie, leaving, whole, len(leaving), self.starts, self.nodes, self.counts)
 
     def base(self, most: int) -> np.ndarray:
         """Return the tokens that stay within `most` rounds (-1: any number) as int32[words]."""
@@ -61,16 +65,16 @@ class Loop:
         known = self._bases.get(rounds)
         if known is not None:
             return known
+        words = np.zeros(self._words, dtype=np.int32)
+        kernels_loops.set_bits_within(words, self._staying, self._begun, rounds)
+        words.flags.writeable = False
         with self._lock:
-            words = np.zeros(self._words, dtype=np.int32)
-            kernels.set_bits(words, self._tokens, int(self._until[rounds]))
-            words.flags.writeable = False
             return self._bases.setdefault(rounds, words)
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        fixed = self._tokens.nbytes + self.nodes.nbytes + self.counts.nbytes + self.starts.nbytes
+        fixed = self._staying.nbytes + self._begun.nbytes + self.nodes.nbytes + self.counts.nbytes + self.starts.nbytes
         return fixed + len(self._bases) * self._words * 4
 
 
@@ -97,13 +101,12 @@ def describe(automaton: Automaton, part: int) -> bytes:
 
 
 def _classify(automaton: Automaton, tables: Tables, part: int, start: int) -> Loop | None:
-    trie = tables.vocabulary.trie
-    stack, rounds = np.zeros((2, trie.deepest + 2), dtype=np.int32)
-    n_tokens, n_nodes = trie.first[trie.skip[start]] - trie.first[start], trie.skip[start] - start
-    staying = np.empty((n_tokens, 2), dtype=np.int32)
-    leaving = np.empty((n_nodes + 1, 2), dtype=np.int32)
-    count = automaton.run(kernels_loops.classify, tables.trie, stack, rounds, part, start, staying, leaving)
+    stacks, staying, leaving = tables.scratch_pair()
+    begun, whole = tables.scratch_rounds()
+    run, sets = automaton.run, (staying, begun, leaving, whole)
+    count = run(kernels_loops.classify, tables.trie, stacks, part, start, *sets)
     if count == kernels_loops.NOT_A_LOOP:
         return None
-    ends = int(np.argmin(leaving[:, 0] != 0))
-    return Loop(tables, staying[:count], leaving[:ends])
+    n = int(leaving[0])
+    loop = Loop(tables, staying[:count].copy(), begun[:count].copy(), leaving[1 : n + 1], whole[:n])
+    return None if loop.most >= kernels_loops.MANY else loop

@@ -1,7 +1,7 @@
 """What all indexes over one vocabulary share: its arrays for the kernels, and scratch memory, one a thread.
 
 In: a vocabulary. Out: `Tables`. Idea: nothing here depends on a grammar, so an engine has one of these.
-Cost: V × 4 bytes of scratch a thread that walks.
+Cost: 10 bytes of scratch a trie node for each thread that walks.
 Not here: rows (see rows); token sets of repeated classes (see loops).
 """
 
@@ -76,18 +76,19 @@ class Tables:
         try:
             return self._local.scratch
         except AttributeError:
-            trie = self.vocabulary.trie
-            self._local.stacks = np.zeros((2, trie.deepest + 2), dtype=np.int32)
-            self._local.more, self._local.less = np.zeros((2, trie.n_tokens + 2), dtype=np.int32)
-            later = np.zeros(2 * PUT_OFF + 2, dtype=np.int32)
-            self._local.scratch = self._local.stacks[0], self._local.more, later
-            return self._local.scratch
+            trie, local = self.vocabulary.trie, self._local
+            local.stacks = np.zeros((2, trie.deepest + 2), dtype=np.int32)
+            local.lists = np.zeros((2, trie.n_nodes + 2), dtype=np.int32)
+            local.rounds = np.zeros((2, trie.n_nodes + 2), dtype=np.uint8)
+            local.scratch = local.stacks[0], local.lists[0], np.zeros(2 * PUT_OFF + 2, dtype=np.int32)
+            return local.scratch
 
-    def scratch_rounds(self) -> np.ndarray:
-        """Return this thread's list of numbers, one for each found token; behind `scratch`."""
-        return self._local.less
+    def scratch_rounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return this thread's two lists of small numbers, as long as the lists of `scratch_pair`."""
+        self.scratch()
+        return self._local.rounds[0], self._local.rounds[1]
 
     def scratch_pair(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return two stacks and two lists of tokens (the same memory as `scratch`)."""
+        """Return two stacks and two lists of numbers (the same memory as `scratch`)."""
         self.scratch()
-        return self._local.stacks, self._local.more, self._local.less
+        return self._local.stacks, self._local.lists[0], self._local.lists[1]

@@ -33,6 +33,7 @@ HEAVY = 20_000  # trie nodes that ways out of a loop may lie below; with more a 
 PIECES = 64
 KEPT = 4096
 NO_TOKENS = np.zeros(0, dtype=np.int32)
+NO_ROUNDS = np.zeros(0, dtype=np.uint8)
 
 
 @dataclass(slots=True)
@@ -162,14 +163,14 @@ class Wide:
     def _find_ways_out(self, part: int, start: int, rest: int) -> tuple[np.ndarray, np.ndarray] | None:
         loop, run = self._loop(part, start), self._automaton.run
         if rest == EMPTY or loop is None:
-            return NO_TOKENS, NO_TOKENS
+            return NO_TOKENS, NO_ROUNDS
         stack, found, _ = self._tables.scratch()
         trie = self._tables.trie
         if run(kernels_loops.weight, trie, loop.starts, loop.nodes, rest) > HEAVY:
             return None
         if run(kernels_loops.overlaps, part, rest, found):
             return None
-        rounds = self._tables.scratch_rounds()
+        rounds, _ = self._tables.scratch_rounds()
         places = loop.starts, loop.nodes, loop.counts
         count = run(kernels_loops.leave, trie, stack, *places, rest, found, rounds)
         return found[:count].copy(), rounds[:count].copy()
