@@ -173,6 +173,35 @@ def merge_counters(memory, base):
 
 
 @kernel("int64(int32[::1], int64)")
+def floor_of(memory, node):
+    """Return m where `node` is "any bytes, at least m of them", else INFINITE."""
+    at = memory[NODES] + node * NODE
+    if memory[at] & KIND == K_REPEAT and memory[at + C] < 0:
+        whole = memory[NODES] + memory[EVERYTHING] * NODE
+        if memory[at + A] == memory[whole + A]:
+            return memory[at + B]
+    return INFINITE
+
+
+@kernel("int64(int32[::1], int64)")
+def absorb(memory, base):
+    """Leave out of a union what "any bytes, at least m" holds already; return how many parts are left."""
+    start, n = memory[WORK] + base, memory[WORK_USED] - base
+    floor, keeper, kept = INFINITE, -1, 0
+    for i in range(start, start + n):
+        if floor_of(memory, memory[i]) < floor:
+            floor, keeper = floor_of(memory, memory[i]), memory[i]
+    for i in range(start, start + n):
+        at = memory[NODES] + memory[i] * NODE
+        held = memory[at + MINIMUM] >= floor and memory[at] & SPECIAL_INSIDE == 0 and memory[i] != keeper
+        if keeper < 0 or not held:
+            memory[start + kept] = memory[i]
+            kept += 1
+    memory[WORK_USED] = base + kept
+    return kept
+
+
+@kernel("int64(int32[::1], int64)")
 def settle(memory, base):
     """Apply the laws of union to a sorted list: EMPTY beside nullable parts, everything, x | not x."""
     start = memory[WORK] + base
@@ -280,6 +309,7 @@ def make_choice(memory, base, depth):
             first = last
         memory[WORK_USED] = written
     sort_unique(memory, base)
+    absorb(memory, base)
     n = settle(memory, base)
     if n <= 1:
         memory[WORK_USED] = base
@@ -323,22 +353,18 @@ def contradiction(memory, base):
 
 
 @kernel("int64(int32[::1], int64)")
-def drop_everything(memory, base):
-    """Leave out the neutral element of intersection, where specials do not forbid it."""
+def drop_neutral(memory, base):
+    """Leave out of an intersection "any bytes, at least m" where another part is as long and has no specials."""
     start, n = memory[WORK] + base, memory[WORK_USED] - base
-    special = True
     for i in range(start, start + n):
-        if memory[i] != memory[EVERYTHING] and word_of(memory, memory[i]) & SPECIAL_INSIDE == 0:
-            special = False
-    if special:
-        return n
-    kept = 0
-    for i in range(start, start + n):
-        if memory[i] != memory[EVERYTHING]:
-            memory[start + kept] = memory[i]
-            kept += 1
-    memory[WORK_USED] = base + kept
-    return kept
+        floor = floor_of(memory, memory[i])
+        for j in range(start, start + n):
+            at = memory[NODES] + memory[j] * NODE
+            if floor < INFINITE and i != j and memory[at] & SPECIAL_INSIDE == 0 and memory[at + MINIMUM] >= floor:
+                memory[i] = memory[start + n - 1]
+                memory[WORK_USED] -= 1
+                return sort_unique(memory, base)
+    return n
 
 
 @kernel("int64(int32[::1], int64, int64)")
@@ -393,7 +419,7 @@ def make_both(memory, base):
     if status < 0:
         return status
     sort_unique(memory, base)
-    n = drop_everything(memory, base)
+    n = drop_neutral(memory, base)
     state = contradiction(memory, base)
     start = memory[WORK] + base
     memory[WORK_USED] = base
