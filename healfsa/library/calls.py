@@ -10,13 +10,15 @@ Not here: running the model (see healfsa.engine), the tools themselves.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from healfsa.errors import GrammarError
+from healfsa.errors import GrammarError, PromptError
 from healfsa.grammar import expression as ex
 from healfsa.grammar.grammar import Grammar, make_grammar
 from healfsa.grammar.tags.arguments import arguments
+from healfsa.grammar.tags.derive import after
+from healfsa.grammar.tags.template import Marker, Text, marked
 from healfsa.library import markers as marks
 from healfsa.library.callgrammar import CallGrammar, Wish
 from healfsa.library.parser import Call, Parsed, Parser
@@ -44,6 +46,9 @@ class ToolCalls:
         The tools that may be called.
     specials : frozenset of str
         Which markers are special tokens; all others are text.
+    written, prefill : str
+        What of the answer the prompt holds already (see `after`): all of it, and the text behind the last special
+        token.
     """
 
     grammar: Grammar = field(repr=False)
@@ -53,10 +58,48 @@ class ToolCalls:
     specials: frozenset[str]
     wish: Wish
     vocabulary: Any = field(default=None, repr=False)
+    written: str = ""
+    prefill: str = ""
+
+    def after(self, written: str) -> ToolCalls:
+        """Return the calls of an answer whose beginning stands in the prompt already.
+
+        Parameters
+        ----------
+        written : str
+            The end of the prompt that belongs to the answer, markers spelled. Generate with the result's `grammar`
+            and its `prefill` (what stands behind the last special token); its parsers know what was written.
+
+        Raises
+        ------
+        PromptError
+            No answer begins so.
+
+        Examples
+        --------
+        >>> begun = tool_calls([{"name": "now"}], "hermes").after('<tool_call>\\n{"name": "n')
+        >>> begun.parse('ow", "arguments": {}}\\n</tool_call>').calls[0].name
+        'now'
+        """
+        parts = marked(written, self.specials)
+        last = max((i for i, part in enumerate(parts) if isinstance(part, Marker)), default=-1)
+        head = [
+            p.name if isinstance(p, Marker) else p.text.encode()
+            for p in parts[: last + 1]
+            if isinstance(p, Marker | Text)
+        ]
+        expression = after(self.grammar.expression, head)
+        if isinstance(expression, ex.Nothing):
+            raise PromptError(f"no answer in the style {self.style.name!r} begins with {written!r}")
+        grammar = self.grammar
+        if head:
+            grammar = make_grammar(expression, "tool_calls", grammar.source, grammar.key, head)
+        return replace(self, grammar=grammar, written=self.written + written, prefill=written[len(_spelled(head)) :])
 
     def parser(self) -> Parser:
         """Return a new parser that is fed piece by piece and says what is new."""
-        return Parser(self.style, self.tools, self.specials, self.wish.reasoning == "open", self.vocabulary)
+        opened = self.wish.reasoning == "open"
+        return Parser(self.style, self.tools, self.specials, opened, self.vocabulary, self.written)
 
     def parse(self, output: str | bytes | Iterable[int]) -> Parsed:
         """Read a whole answer.
@@ -236,3 +279,8 @@ def _arguments(tool: Tool, style: ToolStyle, specials: frozenset[str], strict: b
     if isinstance(found.expression, ex.Nothing):
         raise GrammarError(f"tool {tool.name!r}: no arguments satisfy its schema")
     return found
+
+
+def _spelled(parts: Sequence[bytes | str]) -> str:
+    """Return texts and special tokens as one text."""
+    return "".join(part if isinstance(part, str) else part.decode() for part in parts)

@@ -40,13 +40,20 @@ class Parser:
     """
 
     def __init__(
-        self, style: ToolStyle, tools: Iterable[Tool], specials: frozenset[str], opened: bool, vocabulary: Any = None
+        self,
+        style: ToolStyle,
+        tools: Iterable[Tool],
+        specials: frozenset[str],
+        opened: bool,
+        vocabulary: Any = None,
+        written: str = "",
     ) -> None:
         self.style = style
         self.tools = {tool.name: tool for tool in tools}
         self.symbols = {name: chr(FIRST_SURROGATE + k) for k, name in enumerate(sorted(specials))}
         self.opened = opened
         self.vocabulary = vocabulary
+        self.written = written
         self.stream = Stream()
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.by_tokens: bool | None = None
@@ -70,12 +77,15 @@ class Parser:
         """
         if self.stream.closed:
             raise GrammarError("the parser has been finished", hint="make a new one for each answer")
-        self.stream.text += self._text(output)
+        text = self._text(output)
+        self.stream.text += text
         return self._advance()
 
     def finish(self) -> Parsed:
         """Say that the answer is complete; return all of it."""
         if not self.stream.closed:
+            if self.by_tokens is None:
+                self._begin(False)
             self.stream.text += self.decoder.decode(b"", True)
             self.stream.closed = True
             self._advance()
@@ -84,7 +94,7 @@ class Parser:
     def _text(self, output: str | bytes | int | Iterable[int]) -> str:
         spelled = isinstance(output, (str, bytes))
         if self.by_tokens is None:
-            self.by_tokens = not spelled
+            self._begin(not spelled)
         if self.by_tokens is spelled:
             raise GrammarError("a parser reads text or token ids, not both")
         if isinstance(output, str):
@@ -95,6 +105,14 @@ class Parser:
             raise VocabularyError("token ids need the vocabulary", hint="tool_calls(..., vocabulary=...)")
         ids = [output] if isinstance(output, int) else output
         return "".join(self._token(int(token_id)) for token_id in ids)
+
+    def _begin(self, by_tokens: bool) -> None:
+        """Put what the prompt held of the answer in front; markers are symbols where tokens are read."""
+        self.by_tokens = by_tokens
+        text = self.written
+        for name, symbol in self.symbols.items() if by_tokens else ():
+            text = text.replace(name, symbol)
+        self.stream.text += text
 
     def _token(self, token_id: int) -> str:
         """Return the text of a token: its bytes, one symbol for a marker, nothing for other special tokens."""
