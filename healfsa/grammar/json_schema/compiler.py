@@ -299,7 +299,11 @@ def _pointer(node: Node) -> str:
 
 def _is_empty(expression: ex.Expression) -> bool:
     """Ask the next room; as in `grammar.py`, loaded when it is needed."""
-    return import_module("healfsa.automaton.analysis").is_empty(expression)
+    try:
+        import_module("healfsa.automaton").Automaton.from_expression(expression)
+    except EmptyLanguage:
+        return True
+    return False
 
 
 def uses_unevaluated(schema: Any) -> bool:

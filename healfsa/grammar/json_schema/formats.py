@@ -1,39 +1,123 @@
 """Formats: strings with a syntax of their own, asserted exactly.
 
 In: a format's name, a way to spell a character. Out: the expression of the strings that have the format.
-Idea: each format is a pattern over characters, written in pieces.
-Not here: which names are known in which draft (see keywords_string.py).
+Idea: each format is a pattern over characters, written in pieces after the grammar of its standard; the few that are no
+    patterns (leap seconds, regular expressions, host names in Punycode) are built from rules.
+Cost: a pattern each; leap seconds and Punycode only where a text reaches them.
+Source: RFC 3339 (date and time, appendix A for durations), RFC 4122, RFC 6901, RFC 4648, and those named in formats_net.py.
+Not here: which keyword asserts them (see keywords_scalar.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from healfsa.grammar import expression as ex
+from healfsa.grammar.json_schema import formats_net as net
+from healfsa.grammar.json_schema.formats_host import hostname, idn_hostname
+from healfsa.grammar.json_schema.formats_regex import regular_expression
 from healfsa.grammar.regex import Encode, compile_pattern, to_expression
 
-_DATE_YEARS = r"(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
+_LEAP_YEARS = r"(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
 DATE = (
     r"(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
-    r"|02-(?:0[1-9]|1[0-9]|2[0-8]))|" + _DATE_YEARS + r"-02-29)"
+    rf"|02-(?:0[1-9]|1[0-9]|2[0-8]))|{_LEAP_YEARS}-02-29)"
 )
-_OFFSET = r"(?:[Zz]|[+\-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
-TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?" + _OFFSET
-UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-_OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
+_HOUR = r"(?:[01][0-9]|2[0-3])"
+_FRACTION = r"(?:\.[0-9]+)?"
+TIME = rf"{_HOUR}:[0-5][0-9]:[0-5][0-9]{_FRACTION}(?:[Zz]|[+\-]{_HOUR}:[0-5][0-9])"
+_CLOCK = r"(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)"
+_DAYS = r"(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D)"
+_POINTER = r"(?:/(?:[^/~]|~[01])*)*"
+_BASE64 = r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
 PATTERNS = {
     "date": DATE,
-    "time": TIME,
-    "date-time": DATE + "[Tt]" + TIME,
-    "uuid": UUID,
-    "ipv4": IPV4,
+    "duration": rf"P(?:{_DAYS}(?:T{_CLOCK})?|T{_CLOCK}|[0-9]+W)",
+    "uuid": r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
+    "ipv4": net.IPV4,
+    "ip-address": net.IPV4,
+    "ipv6": net.IPV6,
+    "email": net.EMAIL,
+    "idn-email": net.IDN_EMAIL,
+    "uri": net.URI,
+    "uri-reference": net.URI_REFERENCE,
+    "iri": net.IRI,
+    "iri-reference": net.IRI_REFERENCE,
+    "uri-template": net.URI_TEMPLATE,
+    "json-pointer": _POINTER,
+    "relative-json-pointer": rf"(?:0|[1-9][0-9]*)(?:\#|{_POINTER})",
+    "byte": _BASE64,
+    "base64": _BASE64,
 }
+
+
+def pattern(text: str, encode: Encode) -> ex.Expression:
+    """Return the strings that a pattern matches from end to end."""
+    return to_expression(compile_pattern(text, "python", "a"), encode)
+
+
+def time(encode: Encode) -> ex.Expression:
+    """Return the times of day, with the second 60 where it is 23:59 in UTC."""
+    leaps = []
+    for hour in range(24):
+        rule = ex.Rule(f"leap-second-{hour:02}", build=lambda hour=hour: _leap_minutes(hour, encode))
+        leaps.append(ex.concat(pattern(f"{hour:02}:", encode), ex.Ref(rule)))
+    return ex.choice(pattern(TIME, encode), *leaps)
+
+
+def _leap_minutes(hour: int, encode: Encode) -> ex.Expression:
+    parts = []
+    for minute in range(60):
+        rule = ex.Rule(f"leap-second-{hour:02}:{minute:02}", build=lambda m=minute: _leap(hour, m, encode))
+        parts.append(ex.concat(pattern(f"{minute:02}:60", encode), ex.Ref(rule)))
+    return ex.choice(*parts)
+
+
+def _leap(hour: int, minute: int, encode: Encode) -> ex.Expression:
+    """Return the rest of a leap second at this local time: the offset brings it to 23:59."""
+    ahead = (hour * 60 + minute + 1) % 1440
+    behind = (1440 - ahead) % 1440
+    offsets = [rf"\+{ahead // 60:02}:{ahead % 60:02}", rf"-{behind // 60:02}:{behind % 60:02}"]
+    if ahead == 0:
+        offsets.append("[Zz]")
+    return pattern(f"{_FRACTION}(?:{'|'.join(offsets)})", encode)
+
+
+def date_time(encode: Encode) -> ex.Expression:
+    """Return the date-times of RFC 3339."""
+    return ex.concat(pattern(DATE + "[Tt]", encode), time(encode))
+
+
+def email(encode: Encode) -> ex.Expression:
+    """Return the mailboxes of RFC 5321 whose local part and domain have legal lengths."""
+    return net.limited_email(lambda text: pattern(text, encode), encode)
+
+
+_MADE: dict[str, Callable[[Encode], ex.Expression]] = {
+    "time": time,
+    "date-time": date_time,
+    "email": email,
+    "hostname": hostname,
+    "host-name": hostname,
+    "idn-hostname": idn_hostname,
+    "regex": regular_expression,
+}
+
+NARROWED = {
+    "hostname": "whether a label in Punycode is good is no regular question",
+    "host-name": "whether a label in Punycode is good is no regular question",
+    "idn-hostname": "whether a label in Punycode is good or fits 63 octets is no regular question",
+    "regex": "counts, ranges and references of a pattern are no context-free questions",
+}
+"""Formats of which a part is written only; the whole language of a schema cannot be given exactly with them."""
 
 
 def body(name: str, encode: Encode) -> ex.Expression:
     """Return the characters of the strings that have the format `name`."""
-    return to_expression(compile_pattern(PATTERNS[name], "python", "a"), encode)
+    make = _MADE.get(name)
+    return make(encode) if make is not None else pattern(PATTERNS[name], encode)
 
 
 def known(name: str) -> bool:
     """Say whether the format is enforced."""
-    return name in PATTERNS
+    return name in PATTERNS or name in _MADE

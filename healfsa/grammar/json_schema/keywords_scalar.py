@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from healfsa.errors import GrammarError, SchemaError
+from healfsa.errors import GrammarError, SchemaError, UnsupportedFeature
 from healfsa.grammar.json_schema import formats
 from healfsa.grammar.json_schema.numbers import Numbers
 from healfsa.grammar.json_schema.refs import Place
@@ -108,6 +108,8 @@ def format_(compiler, place: Place, value: Any) -> Shape | None:
     if not formats.known(value):
         compiler.note(place, "format", "annotation", f"unknown format {value!r}")
         return None
+    if value in formats.NARROWED and compiler.writer.style.escapes == "any":
+        raise UnsupportedFeature(f"format {value!r}", detail=formats.NARROWED[value], instead="another style, or a pattern")
     return with_strings(tests=frozenset((Test("format", value),)))
 
 
