@@ -3,7 +3,7 @@
 In: the look-behind nodes of a pattern. Out: states, their successors, and the bound each assertion sets at a state.
 Idea: for each assertion keep the set of places that its body has reached when started at every earlier place; that is all
     that must be known of what was read. An assertion that itself looks one character ahead (`(?<=foo\\b)`) yields a bound
-    on the next character, and a bound is easy to negate. Characters fall into few classes that no body tells apart.
+    on the next character, and a bound is easy to negate. 
 Cost: states are made when a walk gets there; a word boundary has 3, `(?<=abc)` has 4.
 Source: Rabin and Scott's subset construction, IBM J. 3(2), 1959.
 Not here: wider look-ahead inside a look-behind; it is refused (see exactness).
@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 
 from healfsa.grammar.expression import EMPTY, Expression, Ref, Rule, choice, concat
 from healfsa.grammar.regex import tree
+from healfsa.grammar.regex.alphabet import Alphabet, bits
 from healfsa.grammar.regex.cells import FOUND, Cell, Cells
-from healfsa.grammar.regex.charset import CharSet, contains, intersection, partition, union
-from healfsa.grammar.regex.closure import Bound, Closure, Config, Step, Stop, either_bound, opposite
+from healfsa.grammar.regex.closure import NO_NEXT, Bound, Closure, Config, Step, Stop
 
 MANY_STATES = 32
 State = tuple[frozenset[Cell], ...]
@@ -33,19 +33,21 @@ class Behind:
         The whole pattern.
     cells : Cells
         Its chains.
+    alphabet : Alphabet
+        Its classes of characters.
     """
 
-    def __init__(self, root: tree.Node, cells: Cells) -> None:
+    def __init__(self, root: tree.Node, cells: Cells, alphabet: Alphabet) -> None:
+        self._alphabet = alphabet
         self._looks = list(dict.fromkeys(_bodies(root)))
         self._number = {body: k for k, body in enumerate(self._looks)}
         end = cells.cell(FOUND, None)
         self._starts = [cells.cell(body, end) for body in self._looks]
-        self._closure = Closure(cells, self.bound)
+        self._closure = Closure(cells, alphabet, self.bound)
         self._bounds: dict[tuple[int, State], Bound] = {}
         self._steps: dict[tuple[State, int], State] = {}
         self._paths: dict[tuple[State, State], Expression] = {}
         self._reachable: dict[State, list[State] | None] = {}
-        self.classes = partition(_sets(self._looks))
         self.start: State = tuple(frozenset() for _ in self._looks)
 
     def bound(self, look: tree.Look, state: object) -> Bound:
@@ -53,37 +55,37 @@ class Behind:
         number = self._number[look.body]
         key = (number, state)
         if key not in self._bounds:
-            self._bounds[key] = either_bound(self._found(number, state))  # type: ignore[arg-type, index]
+            self._bounds[key] = self._found(number, state)  # type: ignore[arg-type, index]
         bound = self._bounds[key]  # type: ignore[index]
-        return opposite(bound) if look.negated else bound
+        return Bound(bound.chars ^ self._alphabet.everything, not bound.end) if look.negated else bound
 
-    def _found(self, number: int, state: State) -> Iterator[Bound]:
+    def _found(self, number: int, state: State) -> Bound:
+        bound = NO_NEXT
         for item in self._items(number, state):
             if isinstance(item, Stop):
-                yield item.bound
+                bound = Bound(bound.chars | item.bound.chars, bound.end or item.bound.end)
+        return bound
 
     def _items(self, number: int, state: State) -> Iterator[Step | Stop]:
         for cell in {self._starts[number], *state[number]}:
-            for item in self._closure.items(Config(cell, _NO_GROUPS), state, blocks=False):
-                yield item  # type: ignore[misc]
+            yield from self._closure.items(Config(cell, _NO_GROUPS), state, blocks=False)  # type: ignore[misc]
 
-    def after(self, state: State, chars: CharSet) -> list[tuple[State, CharSet]]:
-        """Return the states that one of `chars` leads to, each with the characters that do."""
-        found: dict[State, list[CharSet]] = {}
-        for number, members in enumerate(self.classes):
-            if common := intersection(members, chars):
-                found.setdefault(self._step(state, number), []).append(common)
-        return [(target, union(*parts)) for target, parts in found.items()]
+    def after(self, state: State, chars: int) -> list[tuple[State, int]]:
+        """Return the states that a character of `chars` leads to, each with the classes that do."""
+        found: dict[State, int] = {}
+        for number in bits(chars):
+            target = self._step(state, number)
+            found[target] = found.get(target, 0) | 1 << number
+        return list(found.items())
 
     def _step(self, state: State, number: int) -> State:
         if (state, number) not in self._steps:
-            sample = self.classes[number][0][0]
-            self._steps[state, number] = tuple(self._moved(k, state, sample) for k in range(len(self._looks)))
+            self._steps[state, number] = tuple(self._moved(k, state, number) for k in range(len(self._looks)))
         return self._steps[state, number]
 
-    def _moved(self, number: int, state: State, sample: int) -> frozenset[Cell]:
-        items = self._items(number, state)
-        return frozenset(i.target.cell for i in items if isinstance(i, Step) and contains(i.chars, sample))
+    def _moved(self, look: int, state: State, number: int) -> frozenset[Cell]:
+        items = self._items(look, state)
+        return frozenset(i.target.cell for i in items if isinstance(i, Step) and i.chars >> number & 1)
 
     def reachable(self, state: State) -> list[State] | None:
         """Return all states after at least one character, or None where there are many."""
@@ -96,8 +98,7 @@ class Behind:
         work = [state]
         while work:
             here = work.pop()
-            for number in range(len(self.classes)):
-                target = self._step(here, number)
+            for target, _chars in self.after(here, self._alphabet.everything):
                 if target not in found:
                     found[target] = None
                     work.append(target)
@@ -105,16 +106,12 @@ class Behind:
                 return None
         return list(found)
 
-    def path(self, state: State, target: State, encode: Callable[[CharSet], Expression]) -> Expression:
+    def path(self, state: State, target: State, encode: Callable[[int], Expression]) -> Expression:
         """Return the texts of at least one character that lead from `state` to `target`."""
-        return choice(
-            *(concat(encode(chars), self._rest(there, target, encode)) for there, chars in self._moves(state))
-        )
+        moves = self.after(state, self._alphabet.everything)
+        return choice(*(concat(encode(chars), self._rest(there, target, encode)) for there, chars in moves))
 
-    def _moves(self, state: State) -> list[tuple[State, CharSet]]:
-        return self.after(state, union(*self.classes))
-
-    def _rest(self, state: State, target: State, encode: Callable[[CharSet], Expression]) -> Expression:
+    def _rest(self, state: State, target: State, encode: Callable[[int], Expression]) -> Expression:
         if (state, target) not in self._paths:
             rule = Rule("what precedes")
             self._paths[state, target] = Ref(rule)
@@ -130,10 +127,3 @@ def _bodies(node: tree.Node) -> Iterator[tree.Node]:
         yield from _bodies(part)
     if isinstance(node, tree.Look) and node.behind:
         yield node.body
-
-
-def _sets(nodes: list[tree.Node]) -> Iterator[CharSet]:
-    for node in nodes:
-        if isinstance(node, tree.Chars):
-            yield node.members
-        yield from _sets(list(tree.children(node)))

@@ -18,21 +18,20 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from healfsa.grammar.regex import tree
-from healfsa.grammar.regex.cells import ACCEPT, COMMIT, FOUND, FREE, Cell, Cells, Note
-from healfsa.grammar.regex.charset import ALL, CharSet, complement, intersection, union
+from healfsa.grammar.regex.alphabet import Alphabet
+from healfsa.grammar.regex.cells import COMMIT, FOUND, FREE, Cell, Cells, Note
 
 LARGE_COUNT = 8  # loops with a larger bound are read as one block even where what precedes matters
 
 
 class Bound(NamedTuple):
-    """What may come next: one of `chars`, or, with `end`, the end of the text."""
+    """What may come next: a character of the classes `chars`, or, with `end`, the end of the text."""
 
-    chars: CharSet
+    chars: int
     end: bool
 
 
-ANY_NEXT = Bound(ALL, True)
-NO_NEXT = Bound((), False)
+NO_NEXT = Bound(0, False)
 
 
 class Config(NamedTuple):
@@ -55,9 +54,9 @@ NO_DEMANDS = Demands(frozenset(), frozenset(), False)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Read one of `chars`, then go on at `target`."""
+    """Read a character of the classes `chars`, then go on at `target`."""
 
-    chars: CharSet
+    chars: int
     target: Config
     demands: Demands
 
@@ -103,12 +102,16 @@ class Closure:
     ----------
     cells : Cells
         The chains of the pattern.
+    alphabet : Alphabet
+        Its classes of characters.
     seen_behind : callable
         Takes a look-behind node and a `Behind` state, returns the bound that the assertion sets there.
     """
 
-    def __init__(self, cells: Cells, seen_behind: Callable[[tree.Look, object], Bound]) -> None:
+    def __init__(self, cells: Cells, alphabet: Alphabet, seen_behind: Callable[[tree.Look, object], Bound]) -> None:
         self._cells = cells
+        self._alphabet = alphabet
+        self._any_next = Bound(alphabet.everything, True)
         self._seen_behind = seen_behind
         self.free = cells.cell(FREE, None)
 
@@ -116,7 +119,7 @@ class Closure:
         """Return all that can happen at `config`; with `blocks`, parts that look at nothing are one item."""
         found: list[Item] = []
         seen: set[Place] = set()
-        work = [Place(config.cell, config.groups, ANY_NEXT, NO_DEMANDS)]
+        work = [Place(config.cell, config.groups, self._any_next, NO_DEMANDS)]
         while work:
             place = work.pop()
             if place in seen or place.bound == NO_NEXT:
@@ -138,7 +141,7 @@ class Closure:
         elif cell.tail is None:
             yield from self._end(place)
         elif isinstance(node, tree.Chars):
-            if chars := intersection(node.members, place.bound.chars):
+            if chars := self._alphabet.mask(node) & place.bound.chars:
                 yield Step(chars, Config(cell.tail, place.groups), place.demands)
         elif isinstance(node, tree.Sequence):
             yield place.at(self._cells.chain(node.parts, cell.tail))
@@ -166,7 +169,7 @@ class Closure:
         if node is FREE and bound.chars:
             yield Step(bound.chars, Config(place.cell, place.groups), place.demands)
         if node is FOUND or bound.end:
-            yield Stop(bound if node is FOUND else Bound((), True), place.demands)
+            yield Stop(bound if node is FOUND else Bound(0, True), place.demands)
 
     def _first_of(self, place: Place, cells: list[Cell]) -> Iterator[Place]:
         """Follow alternatives; in an atomic group each only where no earlier one can match."""
@@ -179,7 +182,7 @@ class Closure:
         """Demand that the rest of the atomic group cannot match from `cell` on."""
         rest = self._cells.cut(cell, self.free)
         if isinstance(rest.node, tree.Chars) and rest.tail is not None and _may_be_empty(rest.tail):
-            return replace(place, bound=_both(place.bound, Bound(complement(rest.node.members), True)))
+            return replace(place, bound=_both(place.bound, self._next(rest.node, negated=True)))
         return self._demand(place, rest, negated=True)
 
     def _demand(self, place: Place, rest: Cell, negated: bool) -> Place:
@@ -205,16 +208,19 @@ class Closure:
         if node.behind:
             yield replace(place, cell=tail, bound=_both(place.bound, self._seen_behind(node, behind)))
         elif isinstance(node.body, tree.Chars):
-            members = node.body.members
-            allowed = Bound(complement(members), True) if node.negated else Bound(members, False)
-            yield replace(place, cell=tail, bound=_both(place.bound, allowed))
+            yield replace(place, cell=tail, bound=_both(place.bound, self._next(node.body, node.negated)))
         else:
             yield self._demand(place, self._cells.cell(node.body, self.free), node.negated).at(tail)
+
+    def _next(self, node: tree.Chars, negated: bool) -> Bound:
+        """Return the bound of an assertion about one character."""
+        mask = self._alphabet.mask(node)
+        return Bound(self._alphabet.everything ^ mask, True) if negated else Bound(mask, False)
 
     def _block(self, place: Place) -> Block | None:
         """Return the longest part from here on that looks at nothing, where it may be read in one go."""
         cell, parts = place.cell, []
-        if place.bound != ANY_NEXT or place.demands.loops or cell.committed or cell.tail is None:
+        if place.bound != self._any_next or place.demands.loops or cell.committed or cell.tail is None:
             return None
         if cell.needs & tree.BEHIND:
             if not _is_large(cell.node):
@@ -245,18 +251,4 @@ def _may_be_empty(cell: Cell) -> bool:
 
 
 def _both(left: Bound, right: Bound) -> Bound:
-    return Bound(intersection(left.chars, right.chars), left.end and right.end)
-
-
-def either_bound(bounds: Iterator[Bound]) -> Bound:
-    """Return what some of the bounds allows."""
-    known = list(bounds)
-    return Bound(union(*(bound.chars for bound in known)), any(bound.end for bound in known))
-
-
-def opposite(bound: Bound) -> Bound:
-    """Return what a bound does not allow."""
-    return Bound(complement(bound.chars), not bound.end)
-
-
-__all__ = ["ACCEPT", "ANY_NEXT", "Block", "Bound", "Closure", "Config", "Item", "Step", "Stop"]
+    return Bound(left.chars & right.chars, left.end and right.end)

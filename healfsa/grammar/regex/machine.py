@@ -31,10 +31,10 @@ from healfsa.grammar.expression import (
     concat,
 )
 from healfsa.grammar.regex import tree
+from healfsa.grammar.regex.alphabet import Alphabet
 from healfsa.grammar.regex.behind import Behind
 from healfsa.grammar.regex.behind import State as BehindState
 from healfsa.grammar.regex.cells import ACCEPT, Cell, Cells
-from healfsa.grammar.regex.charset import ALL, CharSet, difference, intersection, union
 from healfsa.grammar.regex.closure import NO_DEMANDS, Block, Closure, Config, Item, Step, Stop
 from healfsa.grammar.regex.plain import Encode, render
 
@@ -80,9 +80,11 @@ class Machine:
 
     def __init__(self, node: tree.Node, encode: Encode) -> None:
         self._encode = encode
+        self._alphabet = Alphabet(node)
         self._cells = Cells()
-        self._behind = Behind(node, self._cells)
-        self._closure = Closure(self._cells, self._behind.bound)
+        self._behind = Behind(node, self._cells, self._alphabet)
+        self._closure = Closure(self._cells, self._alphabet, self._behind.bound)
+        self._written: dict[int, Expression] = {}
         self._first = Config(self._cells.cell(node, self._cells.cell(ACCEPT, None)), frozenset())
         self._rules: dict[State, Expression] = {}
         self._ends: dict[tuple[Config, BehindState | None], bool] = {}
@@ -91,6 +93,12 @@ class Machine:
         """Return the expression of the whole pattern."""
         state = State(self._behind.start, self._first, _NONE, _NONE)
         return self._body(state)
+
+    def _chars(self, mask: int) -> Expression:
+        """Return one character of the classes in `mask`."""
+        if mask not in self._written:
+            self._written[mask] = self._encode(self._alphabet.ranges(mask))
+        return self._written[mask]
 
     def _ref(self, behind: BehindState | None, main: Config, positive=_NONE, negative=_NONE) -> Expression:
         """Return what is accepted at a state, as a rule that is built when it is needed."""
@@ -122,7 +130,8 @@ class Machine:
         """Say whether the end of a look-ahead is reached without a condition on what follows."""
         plain = [item for item in items if item.demands == NO_DEMANDS]
         ends = any(isinstance(item, Stop) for item in plain)
-        return ends and any(isinstance(i, Step) and i.target.cell is self._closure.free and i.chars == ALL for i in plain)
+        free, everything = self._closure.free, self._alphabet.everything
+        return ends and any(isinstance(i, Step) and i.target.cell is free and i.chars == everything for i in plain)
 
     def _demanded(
         self, part: Expression, behind: BehindState | None, positive: frozenset[Config], negative: frozenset[Config]
@@ -144,13 +153,13 @@ class Machine:
             yield from self._block(item, behind)
 
     def _stepped(
-        self, chars: CharSet, behind: BehindState | None, main: Config, positive=_NONE, negative=_NONE
+        self, chars: int, behind: BehindState | None, main: Config, positive=_NONE, negative=_NONE
     ) -> Iterator[Expression]:
-        moves: list[tuple[BehindState | None, CharSet]] = [(None, chars)]
+        moves: list[tuple[BehindState | None, int]] = [(None, chars)]
         if behind is not None and _looks_behind(main, *positive, *negative):
             moves = list(self._behind.after(behind, chars))
         for target, members in moves:
-            yield concat(self._encode(members), self._ref(target, main, positive, negative))
+            yield concat(self._chars(members), self._ref(target, main, positive, negative))
 
     def _block(self, item: Block, behind: BehindState | None) -> Iterator[Expression]:
         whole = render(item.node, self._encode)
@@ -159,7 +168,7 @@ class Machine:
             yield concat(solid, self._ref(None, item.target))
             return
         for target in self._behind.reachable(behind) or ():
-            part = both(whole, self._behind.path(behind, target, self._encode))
+            part = both(whole, self._behind.path(behind, target, self._chars))
             yield concat(part, self._ref(target, item.target))
 
     def _carried(self, item: Item, state: State) -> Iterator[Expression]:
@@ -171,15 +180,15 @@ class Machine:
                 yield EMPTY
             return
         todo = _demands(positive, negative)
-        merged: dict[Rest, list[CharSet]] = {}
+        merged: dict[Rest, int] = {}
         for chars, rest in self._resolve(item.chars, todo, Rest(_NONE, _NONE), state.behind, frozenset()):
-            merged.setdefault(rest, []).append(chars)
-        for rest, parts in merged.items():
-            yield from self._stepped(union(*parts), state.behind, item.target, *rest)
+            merged[rest] = merged.get(rest, 0) | chars
+        for rest, chars in merged.items():
+            yield from self._stepped(chars, state.behind, item.target, *rest)
 
     def _resolve(
-        self, chars: CharSet, todo: tuple[Demand, ...], rest: Rest, behind: BehindState | None, done: frozenset[Demand]
-    ) -> Iterator[tuple[CharSet, Rest]]:
+        self, chars: int, todo: tuple[Demand, ...], rest: Rest, behind: BehindState | None, done: frozenset[Demand]
+    ) -> Iterator[tuple[int, Rest]]:
         """Return the ways to meet all demands with one more character out of `chars`."""
         if not chars:
             return
@@ -196,8 +205,8 @@ class Machine:
                 yield from self._resolve(part, (*more, *todo), onward, behind, done | {demand})
 
     def _ways(
-        self, demand: Demand, chars: CharSet, behind: BehindState | None
-    ) -> Iterator[tuple[CharSet, tuple[Demand, ...], Config | None]]:
+        self, demand: Demand, chars: int, behind: BehindState | None
+    ) -> Iterator[tuple[int, tuple[Demand, ...], Config | None]]:
         """Return the ways to meet one demand: the characters, further demands here, one demand behind them."""
         what = demand.what
         if isinstance(what, Config):
@@ -206,10 +215,10 @@ class Machine:
                 yield chars, tuple(Demand(True, item) for item in items), None
                 return
             for item in items:
-                yield intersection(chars, item.chars), _demands(*item.demands[:2]), item.target
+                yield chars & item.chars, _demands(*item.demands[:2]), item.target
             return
-        yield difference(chars, what.chars), (), None
-        inside = intersection(chars, what.chars)
+        yield chars & ~what.chars, (), None
+        inside = chars & what.chars
         yield inside, (), what.target
         for other in _demands(*what.demands[:2]):
             yield inside, (Demand(not other.negated, other.what),), None
