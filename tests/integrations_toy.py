@@ -22,17 +22,16 @@ def toy_tokenizer():
     return models.load_tokenizer(progress=False)
 
 
-def allowed(vocabulary, owed: bytes, texts: list[bytes], written: bytes) -> set[int]:
-    """Return the ids that may follow `written`, for owed bytes and a finite language: the definition itself."""
-    whole = [owed + text for text in texts]
-    found = set()
-    for token_id in range(vocabulary.size):
-        data = vocabulary.bytes_of(token_id)
-        if data and any(text.startswith(written + data) for text in whole):
-            found.add(token_id)
-    if written in whole:
-        found |= set(vocabulary.eos_ids)
-    return found
+def spellers(vocabulary, whole: list[bytes]) -> dict[int, bytes]:
+    """Return the tokens that occur anywhere in `whole`."""
+    pieces = ((token_id, vocabulary.bytes_of(token_id)) for token_id in range(vocabulary.size))
+    return {token_id: data for token_id, data in pieces if data and any(data in text for text in whole)}
+
+
+def allowed(vocabulary, tokens: dict[int, bytes], whole: list[bytes], written: bytes) -> set[int]:
+    """Return the ids that may follow `written` in a finite language of whole texts: the definition itself."""
+    found = {t for t, data in tokens.items() if any(text.startswith(written + data) for text in whole)}
+    return found | set(vocabulary.eos_ids) if written in whole else found
 
 
 def greedy(model, vocabulary, ids: list[int], owed: bytes, texts: list[bytes], steps: int = 40) -> bytes:
@@ -40,8 +39,10 @@ def greedy(model, vocabulary, ids: list[int], owed: bytes, texts: list[bytes], s
     import torch
 
     written, ids = b"", list(ids)
+    whole = [owed + text for text in texts]
+    tokens = spellers(vocabulary, whole)
     for _ in range(steps):
-        may = sorted(allowed(vocabulary, owed, texts, written))
+        may = sorted(allowed(vocabulary, tokens, whole, written))
         with torch.inference_mode():
             logits = model(torch.tensor([ids])).logits[0, -1]
         best = may[int(logits[may].argmax())]
