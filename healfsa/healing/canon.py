@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from healfsa.healing import kernels_cover as machine
+from healfsa.healing import kernels_leaves as branches
 from healfsa.healing.completion import Added, Composer, added_of, composer_of
 from healfsa.healing.probes import probes_for
+from healfsa.healing.recent import Recent
 from healfsa.healing.rules import Rules, build_rules
 from healfsa.healing.segmenter import Segmenter
 
@@ -73,7 +75,8 @@ class Canon:
     segmenter: Segmenter | None
     added: Added
     composer: Composer
-    added_ids: tuple[tuple[bytes, int], ...] = ()
+    added_ids: tuple[tuple[bytes, int], ...]
+    _leaves: Recent = field(default_factory=lambda: Recent(64 << 20))
     _known: list[bool] = field(default_factory=list)
     _kinds: dict[str, int] = field(default_factory=dict)
     _moves: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
@@ -128,26 +131,38 @@ class Canon:
         edges = [0, *self.segmenter.cuts(text), len(text)]
         return [text[a:b].encode() for a, b in zip(edges, edges[1:], strict=False)]
 
-    def leaves(self, region: Region, reading: Reading, piece: bytes, at: int, left: int, opened: int) -> np.ndarray:
-        """Return the tokens that make ``piece[at:]`` and more behind the token `left` (-1: none), int32."""
-        vocabulary = self.vocabulary
-        trie = vocabulary.trie
+    def leaves(self, region: Region, piece: bytes, at: int, left: int, opened: int) -> np.ndarray:
+        """Return the tokens that make ``piece[at:]`` and more behind the token `left` (-1: none), int32.
+
+        `opened` says how many characters before the end of the region the piece begins.
+        """
+        trie = self.vocabulary.trie
         node = trie.find(piece[at:])
         room = 0 if node < 0 else int(trie.first[trie.skip[node]] - trie.first[node + 1])
-        out = np.empty(room, np.int32)
-        if not room:
-            return out
+        if room <= MANY:
+            return self._new_leaves(region, node, room, at, left, opened)
+        begin = len(region.text)
+        span = (0, 0) if begin == opened else (begin, opened)
+        key = (node, region.state, *span, at == 0, left, region.rest)
+        return self._leaves.get(key, lambda: self._new_leaves(region, node, room, at, left, opened))
+
+    def _new_leaves(self, region: Region, node: int, room: int, at: int, left: int, opened: int) -> np.ndarray:
+        """Find leaves: by one walk, then by the token before them."""
         if room > MANY and self.segmenter is not None:
             self._know_all()
-        place = np.array([region.state, len(region.text), opened, len(region.rest)], np.int32)
-        asked, raw = np.empty(2, np.int32), np.frombuffer(piece, np.uint8)
-        while True:
-            count = machine.leaves(
-                self.rules.packed, trie.packed, vocabulary.data, vocabulary.offsets, *self.tables, raw, at, left, place, asked, out
-            )
+        out = np.empty(room, np.int32)
+        start = np.array([region.state, len(region.text), opened, at == 0], np.int32)
+        asked, rest = np.empty(2, np.int32), np.frombuffer(region.rest, np.uint8)
+        while room:
+            trie = self.vocabulary.trie.packed
+            count = branches.below(self.rules.packed, trie, *self.tables, node, rest, start, asked, out)
             if count != machine.ASK:
-                return out[:count]
+                room = branches.stay_behind(self.rules.packed, left, out, count) if left >= 0 else count
+                break
             self.segmenter.step(int(asked[0]), self.segmenter.class_of(chr(asked[1])))
+        found = out[:room].copy()
+        found.flags.writeable = False
+        return found
 
     def _know_all(self) -> None:
         """Learn every character that occurs in a token, once."""

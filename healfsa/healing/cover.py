@@ -144,14 +144,21 @@ def _flat(boundary: Boundary, grown: Growing, over: str) -> CoverTree:
     paths = list(grown.index)
     parents = [-1, *(grown.index[path[:-1]] for path in paths[1:])]
     tokens = [-1, *(path[-1] for path in paths[1:])]
-    nothing = np.zeros(0, np.int32)
-    leaves = tuple(
-        nothing if not found else found[0] if len(found) == 1 else np.unique(np.concatenate(found)) for found in grown.leaves
-    )
+    leaves = tuple(_union(found) for found in grown.leaves)
     if not any(found.size for found in leaves) and not any(grown.ends):
         raise PromptError("no tokens can write the owed bytes", boundary.owed, hint="heal with policy 'off'")
     columns = (np.array(c, dtype=np.int32) for c in (tokens, parents, [len(p) for p in paths], grown.covered))
     return CoverTree(boundary.keep, boundary.owed, *columns, leaves, np.array(grown.ends), over, grown.cut)
+
+
+def _union(found: list[np.ndarray]) -> np.ndarray:
+    """Return every id that is in one of the arrays, once."""
+    if len(found) < 2:
+        return found[0] if found else np.zeros(0, np.int32)
+    present = np.zeros(1 + max((int(ids.max()) for ids in found if ids.size), default=-1), np.bool_)
+    for ids in found:
+        present[ids] = True
+    return np.flatnonzero(present).astype(np.int32)
 
 
 def all_paths(vocabulary: Vocabulary, owed: bytes, most: int) -> Growing:

@@ -19,14 +19,16 @@ R_SLOTS = 0  # number of slots of the hash table, a power of two
 R_TABLE = 1  # start of the table: left, right, rank, merged
 R_IDS = 2  # number of token ids
 R_FLAGS = 3  # start of the flags of each id
-R_RIGHT = 4  # start of the offsets of the right spines (ids + 1 of them)
-R_LEFT = 5  # start of the offsets of the left spines
-R_SPINES = 6  # start of the spines: symbol, and the greatest rank on the way to the next one
+R_RIGHT = 4  # start of the places of the right spines, one an id (0: the token is not reachable)
+R_LEFT = 5  # start of the places of the left spines
+R_SPINES = 6  # start of the spines: symbol, and the greatest rank on the way to the next one (NEVER: it is the last)
 R_CHARS = 7  # 1: symbols are characters, with single bytes for unknown ones; 0: symbols are bytes
 R_WHOLE = 8  # 1: a piece that is a token is taken whole
 R_PAIRS = 9  # start of a bit set of byte pairs: pair (a, b) occurs inside some token
 R_TWO = 10  # start of the table of trie nodes for two bytes, then for one byte (0: none)
-HEADER = 11
+R_BYLEFT = 11  # start of the offsets (ids + 1) of the rules sorted by their left part
+R_BEHIND = 12  # start of those rules: right part and rank
+HEADER = 13
 
 REACHABLE = 1  # the rules make this token from its own bytes
 BYTE = 2  # a single byte for a character that has no token
@@ -191,21 +193,17 @@ def merge_all(rules, data, start, end, ids, ends, ranks):
 @njit(types.boolean(I4, I, I), cache=True, nogil=True)
 def pair_stays(rules, left, right):
     """Return whether the tokens `left`, `right`, each canonical, are canonical side by side."""
-    spines = rules[R_SPINES]
-    i = spines + 2 * rules[rules[R_RIGHT] + left]
-    j = spines + 2 * rules[rules[R_LEFT] + right]
-    i_end = spines + 2 * rules[rules[R_RIGHT] + left + 1] - 2
-    j_end = spines + 2 * rules[rules[R_LEFT] + right + 1] - 2
-    if i > i_end or j > j_end:
+    i, j = rules[rules[R_RIGHT] + left], rules[rules[R_LEFT] + right]
+    if i == 0 or j == 0:
         return False
     while True:
         before_left, before_right = rules[i + 1], rules[j + 1]
         rank = rank_of(rules, rules[i], rules[j])
         if rank != NEVER and rank < before_left and rank <= before_right:
             return False
-        if i == i_end and j == j_end:
-            return True
-        if before_left <= before_right and i < i_end:
+        if before_left <= before_right:
+            if before_left == NEVER:
+                return True
             i += 2
         else:
             j += 2
@@ -262,8 +260,7 @@ def fill_spines(rules, data, offsets, texts, lengths, write):
         if write == 0:
             rules[rules[R_FLAGS] + token] |= REACHABLE if found else 0
             continue
-        right = rules[R_SPINES] + 2 * rules[rules[R_RIGHT] + token]
-        left = rules[R_SPINES] + 2 * rules[rules[R_LEFT] + token]
+        right, left = rules[rules[R_RIGHT] + token], rules[rules[R_LEFT] + token]
         for k in range(2 * (found >> 16)):
             rules[right + k] = out[k]
         for k in range(2 * (found & 65535)):

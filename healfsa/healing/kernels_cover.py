@@ -119,10 +119,10 @@ def meet(back, a, b):
     return np.int32(a)
 
 
-@njit(boolean(U1, I), cache=True, nogil=True)
-def may_begin(data, at):
-    """Return whether ``data[at:]``, shorter than its first byte asks for, begins a well-formed character."""
-    first, have = data[at], data.size - at
+@njit(boolean(U1, I, I), cache=True, nogil=True)
+def may_begin(data, at, end):
+    """Return whether ``data[at:end]``, shorter than its first byte asks for, begins a well-formed character."""
+    first, have = data[at], end - at
     if first < 0xC2 or first > 0xF4 or have >= 2 + (first >= 0xE0) + (first >= 0xF0):
         return False
     if have > 1:
@@ -137,20 +137,20 @@ def may_begin(data, at):
     return True
 
 
-@njit(I(STEPS, LASTS, CLASSES, U1, I, I, I, I4W), cache=True, nogil=True)
-def stays_open(steps, lasts, classes, more, state, begin, opened, asked):
-    """Return whether a piece can stay whole through `more`, and `more` is well-formed: 1 yes, 0 no, ASK.
+@njit(I(STEPS, LASTS, CLASSES, U1, I, I, I, I, I, I4W), cache=True, nogil=True)
+def stays_open(steps, lasts, classes, data, at, end, state, begin, opened, asked):
+    """Return whether a piece can stay whole through ``data[at:end]``, and that is well-formed: 1 yes, 0 no, ASK.
 
     `begin` and `opened` say how many characters before the end the region and the piece begin.
     """
-    at, count, region = 0, 0, -begin
-    while at < more.size:
-        length = character_length(more, np.int32(at), np.int32(more.size))
+    count, region = 0, -begin
+    while at < end:
+        length = character_length(data, at, end)
         if length == 0:
-            if not may_begin(more, np.int32(at)):
+            if not may_begin(data, at, end):
                 return np.int32(0)
             break
-        point = code_point(more, np.int32(at), length)
+        point = code_point(data, at, length)
         at += length
         count += 1
         if classes.size == 1:
@@ -199,17 +199,15 @@ def leaves(rules, trie, data, offsets, steps, lasts, classes, piece, at, left, p
             continue
         low, high = offsets[token] + have, offsets[token + 1]
         if unfinished == 0:
-            more = data[low:high]
+            verdict = stays_open(steps, lasts, classes, data, low, high, place[0], place[1], place[2], asked)
         else:
-            grown = np.empty(unfinished + high - low, np.uint8)
-            for k in range(unfinished):
-                grown[k] = piece[piece.size - unfinished + k]
-            for k in range(low, high):
-                grown[unfinished + k - low] = data[k]
-            more = grown
-            if not byte_fits(rules, more, np.int32(more.size - 1), np.int32(more.size), token):
+            size = np.int32(unfinished + high - low)
+            grown = np.empty(size, np.uint8)
+            grown[:unfinished] = piece[piece.size - unfinished :]
+            grown[unfinished:] = data[low:high]
+            if not byte_fits(rules, grown, size - 1, size, token):
                 continue
-        verdict = stays_open(steps, lasts, classes, more, place[0], place[1], place[2], asked)
+            verdict = stays_open(steps, lasts, classes, grown, np.int32(0), size, place[0], place[1], place[2], asked)
         if verdict == ASK:
             return np.int32(ASK)
         if verdict == 1:

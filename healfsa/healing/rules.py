@@ -120,12 +120,16 @@ def _layout(vocabulary: Vocabulary, merges, keys: list[tuple[int, int, int]]) ->
     count = merges.left.size + len(keys)
     slots = 1 << max(4, (2 * count - 1).bit_length())
     size = vocabulary.size
-    starts = np.cumsum([machine.HEADER, 4 * slots, size, size + 1, size + 1, 2048, 65536 + 256])
+    widths = [machine.HEADER, 4 * slots, size, size, size, 2048, 65536 + 256, size + 1, 2 * merges.left.size]
+    starts = np.cumsum(widths)
     rules = np.zeros(int(starts[-1]), dtype=np.int32)
-    table, flags, right, left, pairs, two = (int(start) for start in starts[:6])
+    table, flags, right, left, pairs, two, by_left, behind = (int(start) for start in starts[:-1])
     rules[[machine.R_SLOTS, machine.R_TABLE, machine.R_IDS, machine.R_FLAGS]] = slots, table, size, flags
     rules[[machine.R_RIGHT, machine.R_LEFT, machine.R_PAIRS, machine.R_TWO]] = right, left, pairs, two
-    rules[machine.R_SPINES] = int(starts[-1])
+    rules[[machine.R_SPINES, machine.R_BYLEFT, machine.R_BEHIND]] = int(starts[-1]), by_left, behind
+    by = np.lexsort((merges.rank, merges.right, merges.left))
+    rules[by_left:behind] = np.searchsorted(merges.left[by], np.arange(size + 1))
+    rules[behind::2], rules[behind + 1 :: 2] = merges.right[by], merges.rank[by]
     rules[table + 2 : flags : 4] = -1
     first = np.array(keys, dtype=np.int32).reshape(-1, 3)
     machine.fill_table(rules, *(np.ascontiguousarray(column) for column in (first[:, 0], first[:, 1], first[:, 2] * 0, first[:, 2])))
@@ -149,11 +153,12 @@ def _spines(rules: np.ndarray, vocabulary: Vocabulary, texts: np.ndarray) -> np.
     """Return the array with the spines of all text tokens appended."""
     lengths = np.zeros(vocabulary.size, dtype=np.int32)
     machine.fill_spines(rules, vocabulary.data, vocabulary.offsets, texts, lengths, 0)
-    right = np.concatenate(([0], np.cumsum(lengths >> 16)))
-    left = np.concatenate(([0], np.cumsum(lengths & 65535))) + right[-1]
-    size = vocabulary.size
-    rules[rules[machine.R_RIGHT] : rules[machine.R_RIGHT] + size + 1] = right
-    rules[rules[machine.R_LEFT] : rules[machine.R_LEFT] + size + 1] = left
-    whole = np.concatenate((rules, np.zeros(2 * int(left[-1]), dtype=np.int32)))
+    rights, lefts = lengths[texts] >> 16, lengths[texts] & 65535  # in the order of the bytes, as walks read them
+    ends = rules.size + 2 * np.cumsum(np.concatenate((rights, lefts)))
+    starts = ends - 2 * np.concatenate((rights, lefts))
+    made = np.concatenate((rights, lefts)) > 0
+    rules[rules[machine.R_RIGHT] + texts] = np.where(made, starts, 0)[: texts.size]
+    rules[rules[machine.R_LEFT] + texts] = np.where(made, starts, 0)[texts.size :]
+    whole = np.concatenate((rules, np.zeros(int(ends[-1]) - rules.size, dtype=np.int32)))
     machine.fill_spines(whole, vocabulary.data, vocabulary.offsets, texts, lengths, 1)
     return whole

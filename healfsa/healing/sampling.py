@@ -1,0 +1,101 @@
+"""Sampling of covers: temperature, top-k and top-p on texts.
+
+In: events with weights. Out: `Outcomes` (equal texts added up), and drawn events.
+Idea: two events that write the same text behind the prompt are one outcome; the sampling parameters act on outcomes, so
+    that it does not matter in how many ways the tokenizer can spell one.
+Cost: one hash an event and a sort; nothing of it at temperature 1 without top-k and top-p.
+Source: own.
+Not here: weights (`exact.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from healfsa.errors import PromptError
+
+if TYPE_CHECKING:
+    from healfsa.vocab import Vocabulary
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcomes:
+    """What may be written behind the prompt.
+
+    Attributes
+    ----------
+    group : np.int64[events]
+        The outcome of each event.
+    weight : np.float64[outcomes]
+        Log-weight of each outcome: its events added up.
+    example : np.int64[outcomes]
+        One event of each.
+    """
+
+    group: np.ndarray
+    weight: np.ndarray
+    example: np.ndarray
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary, token: np.ndarray, passed: np.ndarray, weight: np.ndarray) -> Outcomes:
+        """Add up the events: tokens, the bytes of each that belong to the prompt, and log-weights."""
+        from healfsa.healing.kernels_texts import hash_ends
+
+        hashes = np.empty(token.size, np.uint64)
+        hash_ends(vocabulary.data, vocabulary.offsets, token, passed.astype(np.int32), hashes)
+        _, example, group = np.unique(hashes, return_index=True, return_inverse=True)
+        top = weight.max(initial=-np.inf)
+        if top == -np.inf:
+            return cls(group, np.full(example.size, -np.inf), example)
+        total = np.bincount(group, weights=np.exp(weight - top), minlength=example.size)
+        with np.errstate(divide="ignore"):
+            return cls(group, np.log(total) + top, example)
+
+
+def pick(
+    weight: np.ndarray,
+    outcomes: Outcomes | None,
+    source: np.random.Generator,
+    temperature: float,
+    top_k: int,
+    top_p: float,
+    count: int,
+) -> list[int]:
+    """Return drawn events; `outcomes` None draws from the events as they are."""
+    if temperature < 0 or top_k < 0 or not 0 < top_p <= 1:
+        raise PromptError(f"no sampling with temperature {temperature}, top_k {top_k}, top_p {top_p}")
+    if outcomes is None:
+        return draw(np.exp(weight - weight.max()), source, count).tolist()
+    chances = shape(outcomes.weight, temperature, top_k, top_p)
+    chosen = []
+    for outcome in draw(chances, source, count).tolist():
+        events = np.flatnonzero(outcomes.group == outcome)
+        inner = weight[events]
+        chosen.append(int(events[draw(np.exp(inner - inner.max()), source, 1)[0]]) if events.size > 1 else int(events[0]))
+    return chosen
+
+
+def shape(weight: np.ndarray, temperature: float, top_k: int, top_p: float) -> np.ndarray:
+    """Return chances (not normalised) after temperature, top-k and top-p; ties at a border stay out in order of index."""
+    if temperature == 0:
+        chances = np.zeros(weight.size)
+        chances[int(weight.argmax())] = 1.0
+        return chances
+    chances = np.exp((weight - weight.max()) / temperature)
+    order = np.argsort(-chances, kind="stable")
+    keep = order.size if not top_k else min(top_k, order.size)
+    if top_p < 1:
+        running = np.cumsum(chances[order[:keep]])
+        keep = int(np.searchsorted(running, top_p * running[-1])) + 1
+    chances[order[keep:]] = 0
+    return chances
+
+
+def draw(chances: np.ndarray, source: np.random.Generator, count: int) -> np.ndarray:
+    """Return `count` indices, drawn with chances that need not be normalised."""
+    running = np.cumsum(chances)
+    found = np.searchsorted(running, source.random(count) * running[-1], side="right")
+    return np.minimum(found, chances.size - 1)
