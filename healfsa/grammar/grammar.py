@@ -26,7 +26,8 @@ class Grammar:
     """A set of texts that can be enforced.
 
     Make one with `healfsa.regex`, `json_schema`, `choice`, `text`, `gbnf` or `lark`; combine them with `+` (one after
-    the other), `|` (either), `&` (both), `-` (but not), `~` (any text but) and `repeat`. A `str` operand stands for itself.
+    the other), `|` (either), `&` (both), `-` (but not), `~` (any text but) and `repeat`. A `str` operand stands for
+    itself.
 
     Attributes
     ----------

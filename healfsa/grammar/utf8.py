@@ -94,9 +94,11 @@ def _digits(ranges: Ranges, digits: int, lead: int) -> Expression:
     leads: dict[Ranges, list[int]] = {}
     for digit, rest in _by_first_digit(ranges, span).items():
         leads.setdefault(tuple(rest), []).append(lead + digit)
-    return choice(
-        *(concat(byte_set(group), _digits(rest, digits - 1, 0x80) if digits else EMPTY) for rest, group in leads.items())
-    )
+    return choice(*(concat(byte_set(group), _rest(rest, digits)) for rest, group in leads.items()))
+
+
+def _rest(ranges: Ranges, digits: int) -> Expression:
+    return _digits(ranges, digits - 1, 0x80) if digits else EMPTY
 
 
 def _by_first_digit(ranges: Ranges, span: int) -> dict[int, list[tuple[int, int]]]:

@@ -42,7 +42,8 @@ def check(pattern: str, letters: str, match: str, samples: list[str]) -> None:
         assert found(text) == re_matches(wanted, text, match), (pattern, letters, match, text)
 
 
-given_cases = given(patterns, flags, st.sampled_from(["full", "search", "prefix"]), st.lists(texts, min_size=TEXTS, max_size=TEXTS))
+kinds = st.sampled_from(["full", "search", "prefix"])
+given_cases = given(patterns, flags, kinds, st.lists(texts, min_size=TEXTS, max_size=TEXTS))
 quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 

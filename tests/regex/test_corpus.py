@@ -59,9 +59,7 @@ def test_re_agrees(case: Case):
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_node_agrees():
     cases = [case for case in ECMA if case.feature != "lenient" and case.name not in SINCE_2025]
-    lines = [
-        json.dumps({"p": c.pattern, "f": c.flags, "m": c.match, "texts": [*c.accepts, *c.rejects]}) for c in cases
-    ]
+    lines = [json.dumps({"p": c.pattern, "f": c.flags, "m": c.match, "texts": [*c.accepts, *c.rejects]}) for c in cases]
     result = subprocess.run(["node", "-e", NODE], input="\n".join(lines), capture_output=True, text=True, check=True)
     for case, line in zip(cases, result.stdout.splitlines(), strict=True):
         assert json.loads(line) == [True] * len(case.accepts) + [False] * len(case.rejects), case

@@ -1,8 +1,8 @@
 """The classes of characters that a pattern tells apart, so that sets of characters are small integers.
 
 In: a syntax tree. Out: for each set in it a bit mask, one bit a class; and back.
-Idea: a pattern has a dozen classes whatever Unicode sets it names; following assertions is set algebra, and on masks that
-    is one machine operation.
+Idea: a pattern has a dozen classes whatever Unicode sets it names; following assertions is set algebra, and on masks
+    that is one machine operation.
 Cost: O(ranges) once a pattern.
 Not here: sets as ranges (see charset).
 """

@@ -1,9 +1,9 @@
 """What precedes: which look-behind assertions hold at a place, as a small automaton read from the left.
 
 In: the look-behind nodes of a pattern. Out: states, their successors, and the bound each assertion sets at a state.
-Idea: for each assertion keep the set of places that its body has reached when started at every earlier place; that is all
-    that must be known of what was read. An assertion that itself looks one character ahead (`(?<=foo\\b)`) yields a bound
-    on the next character, and a bound is easy to negate. 
+Idea: for each assertion keep the set of places that its body has reached when started at every earlier place; that is
+    all that must be known of what was read. An assertion that itself looks one character ahead (`(?<=foo\\b)`) yields
+    a bound on the next character, and a bound is easy to negate.
 Cost: states are made when a walk gets there; a word boundary has 3, `(?<=abc)` has 4.
 Source: Rabin and Scott's subset construction, IBM J. 3(2), 1959.
 Not here: wider look-ahead inside a look-behind; it is refused (see exactness).

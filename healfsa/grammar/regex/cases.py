@@ -1,8 +1,9 @@
 """Case: which characters an ignore-case flag adds to a set.
 
 In: a set, and the rule of a dialect. Out: the larger set.
-Idea: only some 3,000 characters have case at all. For Python, `re` itself is asked about each of them, so that the answer
-    is `re`'s in every version; for ECMAScript, whose rule is Unicode's simple case folding, the `regex` package is asked.
+Idea: only some 3,000 characters have case at all. For Python, `re` itself is asked about each of them, so that the
+    answer is `re`'s in every version; for ECMAScript, whose rule is Unicode's simple case folding, the `regex`
+    package is asked.
 Cost: 60 ms once a process (to find the characters with case), then some 0.2 ms a set.
 Source: ECMA-262, section 22.2.2.7.3 (Canonicalize); Unicode CaseFolding.txt, statuses C and S.
 Not here: the sets themselves.
@@ -17,7 +18,7 @@ from healfsa.grammar.regex.charset import CharSet, difference, intersection, of_
 from healfsa.grammar.regex.names import every_character, unicode_property, unicode_tables
 
 _BLOCK = 256
-_TURKIC: CharSet = of_text("\u0130\u0131")  # fold to themselves alone, but the `regex` package equates them with I and i
+_TURKIC: CharSet = of_text("\u0130\u0131")  # fold to themselves, but the `regex` package equates them with I and i
 
 
 @lru_cache(maxsize=1)

@@ -1,10 +1,10 @@
 """All that can happen next at a place: the steps a chain of cells can take, and what each demands.
 
-In: a configuration (a chain of cells, the groups matched so far) and what was read before (a `Behind` state). Out: items:
-    read one character and go on, read a block that looks at nothing, or end here; each with its assertions.
-Idea: assertions of one character bound the next character at once (`Bound`); wider ones become demands on the rest of the
-    text, to be met together with the item. A place reached twice in the same way is followed once, so empty rounds of
-    loops end. In an atomic group every later alternative demands that no earlier one can match.
+In: a configuration (a chain of cells, the groups matched so far) and what was read before (a `Behind` state). Out:
+    items: read one character and go on, read a block that looks at nothing, or end here; each with its assertions.
+Idea: assertions of one character bound the next character at once (`Bound`); wider ones become demands on the rest of
+    the text, to be met together with the item. A place reached twice in the same way is followed once, so empty
+    rounds of loops end. In an atomic group every later alternative demands that no earlier one can match.
 Cost: O(places reached) a call; memoised by the caller.
 Source: Thompson, "Regular expression search algorithm", CACM 11(6), 1968 (the closure); Miyazaki and Minamide,
     "Derivatives of regular expressions with lookahead", JIP 27, 2019 (demands).
@@ -131,7 +131,10 @@ class Closure:
                     work.append(replace(place, cell=block.target.cell))
                 continue
             for result in self._follow(place, behind):
-                (work if isinstance(result, Place) else found).append(result)  # type: ignore[attr-defined]
+                if isinstance(result, Place):
+                    work.append(result)
+                else:
+                    found.append(result)
         return found
 
     def _follow(self, place: Place, behind: object) -> Iterator[Place | Item]:

@@ -85,7 +85,7 @@ class Scanner:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """What a class matches: characters, and (flag v) strings of any other length; `single`: written as one character."""
+    """What a class matches: characters, and (flag v) strings of other lengths; `single`: written as one character."""
 
     chars: CharSet
     strings: frozenset[str] = frozenset()
@@ -119,7 +119,7 @@ class ClassReader:
         chars = self._closed(found.chars)
         if not negated:
             strings = sorted(found.strings, key=len, reverse=True)
-            return tree.either([*(self._string(s) for s in strings), tree.chars(chars)]) if strings else tree.chars(chars)
+            return tree.either([*(self._string(s) for s in strings), tree.chars(chars)])
         if found.strings:
             raise self.scan.error("a negated class cannot hold strings", start, self.scan.at)
         return tree.chars(complement(chars))
@@ -151,8 +151,8 @@ class ClassReader:
         if letter not in tuple("dDsSwW"):
             return None
         scan.next()
-        kinds = {"d": lambda: ASCII_DIGITS, "s": ecma_spaces, "w": self.word}
-        members = kinds[letter.lower()]()
+        kind = letter.lower()
+        members = ASCII_DIGITS if kind == "d" else ecma_spaces() if kind == "s" else self.word()
         return complement(members) if letter.isupper() else members
 
     def _property(self, found: re.Match[str], start: int) -> CharSet:

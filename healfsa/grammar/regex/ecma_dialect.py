@@ -1,9 +1,10 @@
 """ECMAScript patterns (flag u, on request v) to a syntax tree.
 
 In: a pattern and flags. Out: a tree (see tree). Idea: a recursive descent over the grammar of ECMA-262, one method a
-    production, every error with its span. No parser of this syntax exists in Python that keeps both Unicode sets and places.
-    JSON Schemas are written for many engines, so that what the flag u forbids only to keep room for extensions, and what
-    every engine reads alike, is accepted: `\\-` and `\\_` outside classes, single `{`, `}` and `]`, `[\\w-.]`.
+    production, every error with its span. No parser of this syntax exists in Python that keeps both Unicode sets and
+    places. JSON Schemas are written for many engines, so that what the flag u forbids only to keep room for
+    extensions, and what every engine reads alike, is accepted: `\\-` and `\\_` outside classes, single `{`, `}` and
+    `]`, `[\\w-.]`.
 Cost: O(pattern), plus one search of all characters for each new Unicode set (see names).
 Source: ECMA-262 (2025), section 22.2.1 Patterns, and for the leniencies annex B.1.2.
 Not here: classes and escapes (see ecma_classes); what the tree means (see plain and machine).

@@ -1,13 +1,14 @@
 """Assertions anywhere: a pattern as right-linear rules over what is left to match and what was read before.
 
 In: a syntax tree and a way to write one character. Out: an expression.
-Idea: a state is (what precedes, what is left, what else the rest must and must not match); each state is one rule, built
-    when a walk first gets there. Parts that look at nothing are read as one block, so counters stay counters. Demands
-    of look-ahead outside loops are intersections (`Both`, `Not`) of whole rests; inside loops they are carried along in the
-    state, character by character, so that there are finitely many states and no intersection under recursion.
+Idea: a state is (what precedes, what is left, what else the rest must and must not match); each state is one rule,
+    built when a walk first gets there. Parts that look at nothing are read as one block, so counters stay counters.
+    Demands of look-ahead outside loops are intersections (`Both`, `Not`) of whole rests; inside loops they are
+    carried along in the state, character by character, so that there are finitely many states and no intersection
+    under recursion.
 Cost: O(items) a state; states as many as the walk meets.
-Source: Brzozowski and Leiss, "On equations for regular languages, finite automata, and sequential networks", TCS 10, 1980
-    (alternation); the rest is in closure and behind.
+Source: Brzozowski and Leiss, "On equations for regular languages, finite automata, and sequential networks", TCS 10,
+    1980 (alternation); the rest is in closure and behind.
 Not here: patterns without assertions (see plain).
 """
 
@@ -175,16 +176,17 @@ class Machine:
         """Return the expressions of an item whose demands are carried along from character to character."""
         positive = item.demands.positive | state.positive
         negative = item.demands.negative | state.negative
-        if isinstance(item, Stop):
-            if self._met_at_end(positive, negative, state.behind):
-                yield EMPTY
-            return
-        todo = _demands(positive, negative)
+        if isinstance(item, Step):
+            yield from self._stepped_with(item, _demands(positive, negative), state.behind)
+        elif self._met_at_end(positive, negative, state.behind):
+            yield EMPTY  # a Stop: blocks carry no demands
+
+    def _stepped_with(self, item: Step, todo: tuple[Demand, ...], behind: BehindState | None) -> Iterator[Expression]:
         merged: dict[Rest, int] = {}
-        for chars, rest in self._resolve(item.chars, todo, Rest(_NONE, _NONE), state.behind, frozenset()):
+        for chars, rest in self._resolve(item.chars, todo, Rest(_NONE, _NONE), behind, frozenset()):
             merged[rest] = merged.get(rest, 0) | chars
         for rest, chars in merged.items():
-            yield from self._stepped(chars, state.behind, item.target, *rest)
+            yield from self._stepped(chars, behind, item.target, *rest)
 
     def _resolve(
         self, chars: int, todo: tuple[Demand, ...], rest: Rest, behind: BehindState | None, done: frozenset[Demand]
@@ -223,9 +225,7 @@ class Machine:
         for other in _demands(*what.demands[:2]):
             yield inside, (Demand(not other.negated, other.what),), None
 
-    def _met_at_end(
-        self, positive: frozenset[Config], negative: frozenset[Config], behind: BehindState | None
-    ) -> bool:
+    def _met_at_end(self, positive: frozenset[Config], negative: frozenset[Config], behind: BehindState | None) -> bool:
         return all(self._accepts_end(c, behind) for c in positive) and not any(
             self._accepts_end(c, behind) for c in negative
         )

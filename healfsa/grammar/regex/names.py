@@ -1,8 +1,8 @@
 """Named sets of characters: shorthand classes, Unicode properties, characters by name.
 
-In: a name. Out: a set of code points. Idea: no table is typed in. A set is read off a pattern engine that defines it: one
-    string of all characters is searched once, by `re` for Python's own classes (so they are what `re` says, in every
-    Python) and by the `regex` package for Unicode properties.
+In: a name. Out: a set of code points. Idea: no table is typed in. A set is read off a pattern engine that defines it:
+    one string of all characters is searched once, by `re` for Python's own classes (so they are what `re` says, in
+    every Python) and by the `regex` package for Unicode properties.
 Cost: 10 to 40 ms the first time a name is used in a process, then one look-up.
 Not here: which names a dialect has (see the parsers), case (see cases).
 """

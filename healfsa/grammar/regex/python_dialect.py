@@ -1,9 +1,10 @@
 """Python's `re` syntax to a syntax tree.
 
-In: a pattern and flags. Out: a tree (see tree). Idea: the standard library's own parser reads the pattern, so that exactly
-    what `re` accepts is accepted and every error has `re`'s words and place; then each operation is rewritten.
-    Interegular's parser was no choice: no anchors, boundaries, look-behind, scoped flags or Unicode classes, and it reads
-    `[]a]` and `a++` wrongly. The parser keeps no places, so a refused construct is found again in the text (see places).
+In: a pattern and flags. Out: a tree (see tree). Idea: the standard library's own parser reads the pattern, so that
+    exactly what `re` accepts is accepted and every error has `re`'s words and place; then each operation is
+    rewritten. Interegular's parser was no choice: no anchors, boundaries, look-behind, scoped flags or Unicode
+    classes, and it reads `[]a]` and `a++` wrongly. The parser keeps no places, so a refused construct is found again
+    in the text (see places).
 Cost: O(pattern), plus one search of all characters for each new Unicode class (see names).
 Source: the `re` chapter of the Python library reference; the operations of `re._parser`.
 Not here: what the tree means (see plain and machine); ECMAScript (see ecma_dialect).
@@ -13,8 +14,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from re import _compiler, _parser
-from re import _constants as op
+from re import _compiler, _parser  # type: ignore[attr-defined]
+from re import _constants as op  # type: ignore[attr-defined]
 from typing import Any
 
 from healfsa.errors import RegexSyntaxError, UnsupportedFeature

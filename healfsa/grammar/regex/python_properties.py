@@ -1,9 +1,10 @@
 """Unicode properties in Python patterns: `\\p{...}`, which `re` does not have and keeps free.
 
-In: a pattern. Out: the same pattern with one unused private character for each property, so that the standard library's
-    parser can read it, and what each stands for.
-Idea: `\\p` is an error in `re`, so giving it the meaning that the `regex` package and most other engines agree on takes
-    nothing away. The names are those of the `regex` package: `\\p{Lu}`, `\\p{Greek}`, `\\p{Script=Greek}`, `\\pL`, `\\P{L}`.
+In: a pattern. Out: the same pattern with one unused private character for each property, so that the standard
+    library's parser can read it, and what each stands for.
+Idea: `\\p` is an error in `re`, so giving it the meaning that the `regex` package and most other engines agree on
+    takes nothing away. The names are those of the `regex` package: `\\p{Lu}`, `\\p{Greek}`, `\\p{Script=Greek}`,
+    `\\pL`, `\\P{L}`.
 Cost: O(pattern), plus one search of all characters for a new property.
 Not here: ECMAScript's stricter names (see ecma_properties).
 """
@@ -44,7 +45,7 @@ class Replaced:
     def offset(self, at: int) -> int:
         """Return the offset in the pattern of an offset in the text."""
         shift = 0
-        for place, start, end in self._spans:
+        for place, _start, end in self._spans:
             if place >= at:
                 break
             shift = end - place - 1

@@ -1,7 +1,8 @@
 """llama.cpp's grammars (GBNF).
 
-In: the text of a grammar. Out: rules (see rules). Idea: a recursive descent over the format of llama.cpp's reader, whose errors
-    have line, column and a caret. Left recursion, which llama.cpp refuses, is solved; a line may also begin with `|`.
+In: the text of a grammar. Out: rules (see rules). Idea: a recursive descent over the format of llama.cpp's reader,
+    whose errors have line, column and a caret. Left recursion, which llama.cpp refuses, is solved; a line may also
+    begin with `|`.
 Cost: O(text). Source: llama.cpp, grammars/README.md.
 Not here: references to tokens by number, and "any token but".
 """
@@ -170,7 +171,7 @@ class _Parser:
         letter = read.peek()
         if letter in _HEX:
             digits = read.text[at + 2 : at + 2 + _HEX[letter]]
-            if not re.fullmatch(r"[0-9A-Fa-f]{%d}" % _HEX[letter], digits) or int(digits, 16) > LAST:
+            if not re.fullmatch(f"[0-9A-Fa-f]{{{_HEX[letter]}}}", digits) or int(digits, 16) > LAST:
                 raise read.error(f"\\{letter} needs {_HEX[letter]} hexadecimal digits of a code point", at)
             read.at += 1 + _HEX[letter]
             return int(digits, 16)

@@ -1,9 +1,10 @@
 """Lark grammars: definitions and directives to rules.
 
-In: the text of a grammar. Out: an expression. Idea: the language is read without a lexer: a text is accepted when it can be cut
-    into terminals in some way that the rules allow, with ignored terminals anywhere between them. Tree shaping (`?`, `!`,
-    aliases) and priorities choose between parses and do not change the language. Templates are instantiated by their
-    arguments; a library grammar is read from the `lark` package and its names kept apart by the library's name.
+In: the text of a grammar. Out: an expression. Idea: the language is read without a lexer: a text is accepted when it
+    can be cut into terminals in some way that the rules allow, with ignored terminals anywhere between them. Tree
+    shaping (`?`, `!`, aliases) and priorities choose between parses and do not change the language. Templates are
+    instantiated by their arguments; a library grammar is read from the `lark` package and its names kept apart by the
+    library's name.
 Cost: O(grammar), plus its regular expressions.
 Source: the Lark reference; llguidance, docs/syntax.md.
 Not here: terminals (see lark_terminals), recursion (see rules).
@@ -76,7 +77,8 @@ class _Grammar:
 
     def _import(self, wanted: syntax.Import) -> None:
         if not wanted.module or wanted.module.startswith("."):
-            raise error_at(self.text, wanted.at, "only the libraries of the lark package can be imported, as common.NUMBER")
+            message = "only the libraries of the lark package can be imported, as common.NUMBER"
+            raise error_at(self.text, wanted.at, message)
         self._library(wanted.module, wanted.at)
         for name, alias in wanted.names:
             found = self.definitions.get(f"{wanted.module}.{name}")
@@ -184,9 +186,10 @@ def _shown(part: syntax.Tree) -> str:
     if isinstance(part, syntax.Name):
         return part.name + (f"{{{', '.join(map(_shown, part.arguments))}}}" if part.arguments else "")
     fields = [getattr(part, name) for name in type(part).__slots__ if name != "at"]
-    inner = (_shown(f) if isinstance(f, syntax.Tree) else _shown_all(f) if isinstance(f, tuple) else repr(f) for f in fields)
-    return f"{type(part).__name__}({', '.join(inner)})"
+    return f"{type(part).__name__}({', '.join(map(_shown_field, fields))})"
 
 
-def _shown_all(parts: tuple[object, ...]) -> str:
-    return " ".join(_shown(p) if isinstance(p, syntax.Tree) else repr(p) for p in parts)
+def _shown_field(value: object) -> str:
+    if isinstance(value, tuple):
+        return " ".join(map(_shown_field, value))
+    return _shown(value) if isinstance(value, syntax.Tree) else repr(value)

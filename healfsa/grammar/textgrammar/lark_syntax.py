@@ -1,8 +1,9 @@
 """The syntax of Lark grammars, with llguidance's additions.
 
 In: the text of a grammar. Out: definitions and directives as small trees.
-Idea: a recursive descent of our own: the `lark` package's reader knows neither `&`, `~x`, `{m,n}`, `%json` nor `<token>`, and
-    would have to be driven through its private names. Its library of grammars is used (see lark_grammar).
+Idea: a recursive descent of our own: the `lark` package's reader knows neither `&`, `~x`, `{m,n}`, `%json` nor
+    `<token>`, and would have to be driven through its private names. Its library of grammars is used (see
+    lark_grammar).
 Cost: O(text). Source: the Lark reference, "Grammar Reference"; llguidance, docs/syntax.md.
 Not here: meaning (see lark_terminals and lark_grammar).
 """

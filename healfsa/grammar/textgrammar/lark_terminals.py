@@ -1,9 +1,9 @@
 """Terminals of a Lark grammar.
 
 In: the definition of a terminal. Out: its language as an expression, and whether it accepts the empty text.
-Idea: as in Lark, a terminal is one regular expression put together from its parts, so that a look-behind in one part sees
-    the part before it. `&` and `~` are the intersection and the complement of whole parts. An assertion that could see
-    beyond the terminal would need what the rules put there, and is refused.
+Idea: as in Lark, a terminal is one regular expression put together from its parts, so that a look-behind in one part
+    sees the part before it. `&` and `~` are the intersection and the complement of whole parts. An assertion that
+    could see beyond the terminal would need what the rules put there, and is refused.
 Cost: as for the regular expressions.
 Not here: rules (see lark_grammar).
 """

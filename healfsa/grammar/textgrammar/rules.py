@@ -1,9 +1,11 @@
 """Context-free rules to an expression, left recursion included.
 
-In: rules by name, each a small tree over leaves (expressions) and uses of rules. Out: one expression with lazy references.
-Idea: the automaton unfolds a reference when a walk reaches it, so a rule that begins with itself would unfold for ever.
-    Rules that do are solved as linear equations, as left-linear grammars are: with `Tails(j, i)` for what turns a complete
-    j into an i, X_i is the union over j of (what begins no rule of the group) Tails(j, i), and Tails is right-recursive.
+In: rules by name, each a small tree over leaves (expressions) and uses of rules. Out: one expression with lazy
+    references.
+Idea: the automaton unfolds a reference when a walk reaches it, so a rule that begins with itself would unfold for
+    ever. Rules that do are solved as linear equations, as left-linear grammars are: with `Tails(j, i)` for what turns
+    a complete j into an i, X_i is the union over j of (what begins no rule of the group) Tails(j, i), and Tails is
+    right-recursive.
 Cost: O(rules), and up to n * n rules for a group of n rules that begin with each other.
 Source: Hopcroft and Ullman, "Introduction to Automata Theory", 1979, section 4.6; Arden's lemma.
 Not here: syntax (see gbnf_syntax, lark_syntax).
@@ -176,7 +178,7 @@ class _Assembler:
 
     def _tail_body(self, done: str, wanted: str) -> Expression:
         same = self._same(done)
-        parts = [EMPTY] if wanted in same else []
+        parts: list[Expression] = [EMPTY] if wanted in same else []
         for target in self.group[done]:
             for head, tail in self._equations(target):
                 if head in same and tail is not NO_TEXT:
@@ -238,7 +240,8 @@ class _Assembler:
         if not isinstance(first, Times) or _empty(first.part, self.nullable):
             raise self._hidden(name, min(behind))
         again = Times(first.part, max(first.least - 1, 0), None if first.most is None else first.most - 1)
-        yield from self._split_chain((first.part, again, *rest) if again.most != 0 else (first.part, *rest), group, name)
+        whole = (first.part, *rest) if again.most == 0 else (first.part, again, *rest)
+        yield from self._split_chain(whole, group, name)
         yield from self._split_chain(rest, group, name)
 
     def _hidden(self, name: str, other: str) -> TextGrammarError:
