@@ -4,7 +4,7 @@ In: an Expression. Out: states (small integers, 0 is dead), acceptance, forced b
 Idea: a state is a node, "what may still be written". `run` calls a kernel under the lock; a kernel that needs more room
     (or the body of a lazy rule) says so by a negative status, and is called again when it has it.
 Cost: see kernels; `run` adds a lock and one numba call (under a microsecond).
-Source: ../../docs of the room: ARCHITECTURE.md.
+Source: Brzozowski, JACM 11(4), 1964; Owens, Reppy, Turon, JFP 19(2), 2009.
 Not here: tokens, masks.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from healfsa.automaton import kernels, kernels_classes, kernels_live, kernels_load
+from healfsa.automaton import kernels, kernels_classes, kernels_live, kernels_load, kernels_rules
 from healfsa.automaton import kernels_memory as km
 from healfsa.automaton.arena import FUEL, enlarge, new_memory
 from healfsa.automaton.program import Program, Symbols
@@ -96,9 +96,8 @@ class Automaton:
         number = first
         while number < len(rules):
             rule = rules[number]
-            nullable = getattr(rule, "nullable", None)
-            if rule.body is None and rule.build is not None and nullable is not None:
-                program.add_promise(number, nullable)
+            if rule.body is None and rule.build is not None and rule.nullable is not None:
+                program.add_promise(number, rule.nullable)
             else:
                 program.add_body(number, rule.resolve())
                 bodies.append(number)
@@ -113,6 +112,7 @@ class Automaton:
         if classes != before or self.memory[km.ROWS_ROOM] == 0:
             self.memory = enlarge(self.memory, self.limits, "classes", self.stage)
         if bodies:
+            self.run(kernels_rules.check_rules)
             self.run(kernels_live.settle_rules, bodies[0])
 
     def _prove(self, node: int) -> None:
@@ -161,6 +161,9 @@ class Automaton:
 
     def _refuse(self, status: int) -> None:
         """Raise the error for a grammar that cannot be loaded."""
+        if status == km.LEFT_RECURSION:
+            cycle = self._cycle(int(self.memory[km.DETAIL]))
+            raise GrammarError(f"left recursion: {cycle}", hint="write it as a repetition")
         if status == km.BAD_NEGATION:
             raise GrammarError("a rule accepts the empty text only if it does not: recursion through a complement")
         if status == km.BAD_MEMBER:
@@ -171,6 +174,18 @@ class Automaton:
                 f"the body of the lazy rule {name!r} is not what was promised (nullable, no special tokens)"
             )
         raise GrammarError(f"the automaton gave up with status {status}")
+
+    def _cycle(self, rule: int) -> str:
+        """Name the rules through which `rule` comes back to itself without reading anything."""
+        names = [r.name for r in self.symbols.rules]
+        ring = [
+            names[other]
+            for other in range(len(names))
+            if other != rule
+            and kernels_rules.reaches(self.memory, rule, other) == 1
+            and kernels_rules.reaches(self.memory, other, rule) == 1
+        ]
+        return " → ".join([names[rule], *ring[:8], names[rule]])
 
     def _load_rule(self, number: int) -> None:
         """Build and load the body of a lazy rule that a walk has reached."""
@@ -185,6 +200,7 @@ class Automaton:
         self.memory = self.memory.copy()  # readers without the lock keep the old one
         self.run(kernels_load.load, code)
         self._settle(bodies)
+        self._prove(int(self.memory[self.memory[km.RULES] + number * km.RULE + km.R_BODY]))
 
     def step(self, state: int, data: bytes) -> int:
         """Return the state behind `data`, 0 when nothing accepted begins that way."""

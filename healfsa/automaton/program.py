@@ -27,6 +27,7 @@ from healfsa.grammar import expression as ex
 OP_NOTHING, OP_EMPTY, OP_BYTES, OP_LITERAL, OP_LITERALS, OP_CONCAT, OP_CHOICE, OP_BOTH = range(8)
 OP_NOT, OP_REPEAT, OP_REF, OP_SPECIAL, OP_MEMBERS, OP_BODY, OP_PROMISE = range(8, 15)
 HEAD = 4  # words in front: number of values, value of the start (-1: none), first new rule, number of rules
+LONGEST = 1 << 20  # parts up to which nested CONCATs are laid flat
 NO_BOUND = 1 << 28  # bounds above are no bounds
 
 
@@ -157,6 +158,27 @@ def _literals(program: Program, node: ex.Literals) -> None:
     program.pack(data)
 
 
+def _flat_parts(node: ex.Concat) -> tuple[ex.Expression, ...]:
+    """Return the parts of a CONCAT with the parts of nested ones in their place."""
+    if not any(type(p) is ex.Concat for p in node.parts):
+        return node.parts
+    flat: list[ex.Expression] = []
+    stack: list[ex.Expression] = [node]
+    while stack:
+        part = stack.pop()
+        if type(part) is ex.Concat and len(flat) < LONGEST:
+            stack.extend(reversed(part.parts))
+        else:
+            flat.append(part)
+    return tuple(flat)
+
+
+def _concat(program: Program, node: ex.Concat) -> None:
+    value_of, parts = program.value_of, _flat_parts(node)
+    program.code.extend((OP_CONCAT, len(parts)))
+    program.code.extend([value_of[id(p)] for p in parts])
+
+
 def _list(op: int) -> Callable[[Program, ex.Concat], None]:
     def write(program: Program, node: ex.Concat) -> None:
         value_of = program.value_of
@@ -208,7 +230,7 @@ def _parts_of_members(node: ex.Members) -> tuple[ex.Expression, ...]:
 
 
 PARTS: dict[type, Callable] = {
-    ex.Concat: lambda node: node.parts,
+    ex.Concat: _flat_parts,
     ex.Choice: lambda node: node.parts,
     ex.Both: lambda node: node.parts,
     ex.Not: lambda node: (node.part,),
@@ -222,7 +244,7 @@ WRITERS: dict[type, Callable] = {
     ex.Bytes: _bytes,
     ex.Literal: _literal,
     ex.Literals: _literals,
-    ex.Concat: _list(OP_CONCAT),
+    ex.Concat: _concat,
     ex.Choice: _list(OP_CHOICE),
     ex.Both: _list(OP_BOTH),
     ex.Not: _not,

@@ -99,11 +99,18 @@ class Rule:
     """A named rule that `Ref` nodes point to, so that recursion needs no bound.
 
     Give `body`, or `build`, which makes the body when it is first asked for (lazy sub-schemas).
+
+    Parameters
+    ----------
+    nullable : bool, optional
+        With `build`: whether the body accepts the empty text. Where this is given, the automaton calls `build` only when
+        a walk reaches the rule. It is then also a promise that the body accepts something and holds no special tokens.
     """
 
     name: str
     body: Expression | None = None
     build: Callable[[], Expression] | None = field(default=None, repr=False)
+    nullable: bool | None = None
 
     def resolve(self) -> Expression:
         """Return the body, building it once if it has not been built."""
