@@ -1,0 +1,140 @@
+"""Tools in a request: what may be called, and reading the calls back.
+
+In: `tools`, `tool_choice`, `parallel_tool_calls`. Out: `Tools`: a grammar, the text for the template, readers.
+Idea: the library makes the grammar in the model's own format and reads it back; together with a response format the
+    answer is either calls or a text of that format.
+Not here: formats (healfsa.library), prompts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from healfsa.errors import GrammarError, HealFSAError
+from healfsa.library import Content, Parsed, Parser, Reasoning, ToolCalls, recognise, tool_calls
+from healfsa.library.events import Event
+from healfsa.server.catalogue import Served
+from healfsa.server.constraints import Constraint
+from healfsa.server.context import new_id
+from healfsa.server.errors import translated
+from healfsa.server.fields import Fields
+from healfsa.server.settings import Settings
+
+FALLBACK = "hermes"  # for models that were not trained on calls: the most common format, described in the prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The tools of a request.
+
+    Attributes
+    ----------
+    calls : ToolCalls
+        Grammar and reader.
+    constraint : Constraint
+        What the answer may be.
+    listed : list
+        The tools as the template wants them.
+    shown : dict
+        Markers that are special tokens, spelled for the reader.
+    """
+
+    calls: ToolCalls
+    constraint: Constraint
+    listed: list[Any]
+    shown: dict[int, bytes]
+
+    def reader(self, begun: str) -> CallReader:
+        """Return the reader of one choice, whose first bytes the client already has."""
+        return CallReader(self.calls.parser(), begun)
+
+
+class CallReader:
+    """Reads one answer piece by piece."""
+
+    def __init__(self, parser: Parser, begun: str) -> None:
+        self._parser = parser
+        self._ids: dict[int, str] = {}
+        self.pending = [event for event in parser.feed(begun) if not _is_text(event)] if begun else []
+
+    def feed(self, text: str) -> list[Event]:
+        """Return what is new, calls that the prefill had begun included."""
+        before, self.pending = self.pending, []
+        return before + (self._parser.feed(text) if text else [])
+
+    def finish(self) -> tuple[Parsed, list[Event]]:
+        """Return the whole answer (the begun text is part of it), and what only the end made certain."""
+        heard = (len(self._parser.content), len(self._parser.reasoning))
+        parsed = self._parser.finish()
+        rest: list[Event] = [Reasoning(text) for text in self._parser.reasoning[heard[1] :]]
+        return parsed, rest + [Content(text) for text in self._parser.content[heard[0] :]]
+
+    def call_id(self, index: int, own: str | None) -> str:
+        """Return the id of a call: the format's own, or a new one."""
+        return self._ids.setdefault(index, own or new_id("call_"))
+
+
+def _is_text(event: Event) -> bool:
+    return isinstance(event, (Content, Reasoning))
+
+
+def read_tools(
+    fields: Fields, served: Served, settings: Settings, constraint: Constraint | None
+) -> Tools | Constraint | None:
+    """Return the tools of a request; where no tool is offered, what the constraint says alone.
+
+    Raises
+    ------
+    ApiError
+        Tools that are none, a choice of a tool that is not there, or a schema that cannot be enforced.
+    """
+    listed = fields.get("tools", list, [])
+    choice = fields.raw("tool_choice")
+    parallel = fields.get("parallel_tool_calls", bool, True)
+    if len(listed) > settings.max_tools:
+        raise fields.wrong("tools", f"has {len(listed)} tools; at most {settings.max_tools} are taken", "too_many")
+    if not listed:
+        if choice not in (None, "none", "auto"):
+            raise fields.wrong("tool_choice", "needs tools")
+        return constraint
+    if choice == "none":
+        return constraint
+    made = _made(fields, served, settings, listed, choice or "auto", parallel)
+    grammar = made.grammar
+    if constraint is not None:
+        if made.wish.choice != "auto":
+            raise fields.wrong("tool_choice", f"demands a call, so {constraint.param} has no meaning")
+        calls = _made(fields, served, settings, listed, "required", parallel)
+        grammar = calls.grammar | constraint.grammar
+    shown = {served.vocabulary.specials[name]: name.encode() for name in made.specials}
+    return Tools(made, Constraint(grammar, "tools"), [_for_template(tool) for tool in listed], shown)
+
+
+def _made(
+    fields: Fields, served: Served, settings: Settings, listed: list[Any], choice: Any, parallel: bool
+) -> ToolCalls:
+    options = {"choice": choice, "parallel": parallel, "vocabulary": served.vocabulary}
+    try:
+        return tool_calls(listed, style_of(served, settings), reasoning="auto", **options)
+    except HealFSAError as failure:
+        where = "tool_choice" if "choice" in failure.message or "no tool '" in failure.message else "tools"
+        raise translated(failure, fields.path(where)) from None
+
+
+def style_of(served: Served, settings: Settings) -> str:
+    """Return the name of the tool style that the model writes."""
+    if settings.tool_style != "auto":
+        return settings.tool_style
+    try:
+        return recognise(served.vocabulary, getattr(served.tokenizer, "chat_template", None)).style
+    except GrammarError:
+        return FALLBACK
+
+
+def _for_template(tool: Any) -> Any:
+    """Return a tool in the nested form that chat templates expect."""
+    if isinstance(tool, dict) and "function" not in tool and isinstance(tool.get("name"), str):
+        return {"type": "function", "function": {key: value for key, value in tool.items() if key != "type"}}
+    return tool
+
