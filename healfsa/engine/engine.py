@@ -153,11 +153,21 @@ class Engine:
         if not index.is_live(state):
             raise prefill_error(index, prompt.prefill, prompt.owed)
         if prompt.owed and not index.covers(state, prompt.owed):
-            raise PromptError("no tokens can write the owed bytes and go on", prompt.owed, hint="heal with policy 'off'")
+            raise PromptError("no tokens can write the owed bytes", prompt.owed, hint="heal with policy 'off'")
         return Matcher(index, state, prompt.owed, prompt)
 
     def _index(self, grammar: Masks | Grammar) -> Masks:
         return self._own(grammar) if isinstance(grammar, Masks) else self.compile(grammar)
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of the rows that are remembered now."""
+        return self._pool.nbytes
+
+    @property
+    def n_grammars(self) -> int:
+        """How many compiled grammars are remembered now."""
+        return len(self._known)
 
     def allocate_bitmask(self, batch: int = 1) -> np.ndarray:
         """Return np.int32[batch, ceil(V / 32)], all tokens allowed."""

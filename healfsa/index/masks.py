@@ -43,7 +43,7 @@ class Masks:
     def __init__(self, vocabulary: Vocabulary, tables: Tables | None = None, pool: RowPool | None = None) -> None:
         self.vocabulary = vocabulary
         self.tables = tables or Tables(vocabulary)
-        self.pool = pool or RowPool(1 << 28)
+        self.pool = RowPool(1 << 28) if pool is None else pool
         self._rows: dict = {}
         self._end = np.array(vocabulary.eos_ids, dtype=np.int32)
 
