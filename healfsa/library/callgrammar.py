@@ -98,10 +98,11 @@ class CallGrammar:
             if self.wish.choice == "none":
                 return text
             return ex.choice(text, ex.concat(GAP, ex.choice(*(self._block(layout) for layout in self.layouts))))
-        watch = Watch.over([trigger for trigger, _ in self._rules()], self._excluded())
+        rules = self._rules()
+        watch = Watch.over([trigger for trigger, _ in rules], self._excluded())
         if self.wish.choice == "none":
             return watch.text
-        fired = [ex.concat(watch.up_to(trigger), rest) for trigger, rest in self._rules()]
+        fired = [ex.concat(watch.up_to(trigger), rest) for trigger, rest in rules]
         loop = self.wish.parallel and any(layout.after == "text" for layout in self.layouts)
         if loop:
             return ex.concat(ex.repeat(ex.choice(*fired)), watch.text)

@@ -3,20 +3,22 @@
 In: tools, the name of a tool style (or "auto"), what the user wants. Out: `ToolCalls`, with a grammar and parsers.
 Idea: the same style data makes the grammar and reads the output, so what the grammar lets through the parser
     understands.
-Cost: the arguments of each tool are compiled once.
+Cost: the arguments of a tool are compiled once, about a millisecond for ten of them, and remembered.
 Not here: running the model (see healfsa.engine), the tools themselves.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from healfsa.errors import GrammarError, PromptError
 from healfsa.grammar import expression as ex
 from healfsa.grammar.grammar import Grammar, make_grammar
-from healfsa.grammar.tags.arguments import arguments
+from healfsa.grammar.tags.arguments import ArgumentStyle, arguments
 from healfsa.grammar.tags.derive import after
 from healfsa.grammar.tags.template import Marker, Text, marked
 from healfsa.library import markers as marks
@@ -273,12 +275,18 @@ def _arguments(tool: Tool, style: ToolStyle, specials: frozenset[str], strict: b
     elif isinstance(schema, dict) and schema.get("type") == "object" and not schema.get("properties") and closed:
         schema = {**schema, "additionalProperties": schema.get("additionalProperties", strict == "names")}
     try:
-        found = arguments(schema, style.arguments, specials=specials, closed=closed)
+        found = _compiled(json.dumps(schema, default=str), style.arguments, specials, closed)
     except GrammarError as error:
         raise named(error, tool.name) from None
     if isinstance(found.expression, ex.Nothing):
         raise GrammarError(f"tool {tool.name!r}: no arguments satisfy its schema")
     return found
+
+
+@lru_cache(maxsize=1024)
+def _compiled(schema: str, style: ArgumentStyle, specials: frozenset[str], closed: bool) -> Grammar:
+    """Return the arguments of one schema; clients send the same tools with every request."""
+    return arguments(schema, style, specials=specials, closed=closed)
 
 
 def _spelled(parts: Sequence[bytes | str]) -> str:

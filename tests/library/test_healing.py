@@ -73,7 +73,7 @@ def test_a_special_token_stands_where_the_format_wants_it():
         "harmony", "<|channel|>commentary to=functions.now <|constrain|>json<|message|>{}", "off"
     )
     assert next_texts("gemma-4", "<|tool_call>call:get_weather{city:", "off", choice="required") >= {b'<|"|>'}
-    inside = next_texts("gemma-4", '<|tool_call>call:get_weather{city:<|"|>Ro', choice="required")
+    inside = next_texts("gemma-4", '<|tool_call>call:get_weather{city:<|"|>Ro', "off", choice="required")
     assert b'<|"|>' in inside and b"<tool_call|>" not in inside
 
 

@@ -25,7 +25,13 @@ REQUESTS = [
     "Ask Tom whether he comes.",
     "Give me the time.",
 ]
-BEGUN = ["", '<tool_call>\n{"name": "get_w', '<tool_call>\n{"name": "send_message", "arguments": ', "<tool_call>\n", "<tool"]
+BEGUN = [
+    "",
+    '<tool_call>\n{"name": "get_w',
+    '<tool_call>\n{"name": "send_message", "arguments": ',
+    "<tool_call>\n",
+    "<tool",
+]
 
 
 def prompt_for(request: str) -> str:
