@@ -15,7 +15,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from healfsa.library import Arguments, CallBegin, Content, Parsed, Reasoning
+from healfsa.library import Arguments, CallBegin, Content, Reasoning
 from healfsa.library.events import Event
 from healfsa.server import sse
 from healfsa.server.catalogue import Served
@@ -23,7 +23,7 @@ from healfsa.server.chatprompt import Chat, chat_prompt, read_chat
 from healfsa.server.constraints import Constraint, Constraints
 from healfsa.server.context import Context, new_id, now
 from healfsa.server.errors import ApiError
-from healfsa.server.exchange import Answer, Exchange, counted, gathered, submitted, usage
+from healfsa.server.exchange import Exchange, counted, gathered, submitted, usage
 from healfsa.server.fields import Fields
 from healfsa.server.job import Finished, Job
 from healfsa.server.plan import MOST_LOGPROBS, Plan, compiled, healed, make_job, read_plan
@@ -139,11 +139,11 @@ def prefill_inside(fields: Fields, chat: Chat) -> str:
 
 
 class Choice:
-    """One choice: its text becomes deltas, and in the end a message."""
+    """One choice: its text becomes deltas, and the deltas become a message."""
 
     def __init__(self, wanted: ChatRequest) -> None:
-        self._wanted = wanted
         self._reader: CallReader | None = wanted.tools.reader(wanted.chat.begun) if wanted.tools else None
+        self._gap = ""  # white space that is content only if more content follows
         self.n_calls = 0
 
     def deltas(self, piece: Piece) -> list[dict[str, Any]]:
@@ -154,45 +154,49 @@ class Choice:
 
     def rest(self) -> list[dict[str, Any]]:
         """Return the deltas that only the end made certain."""
-        return self._told(self._reader.finish()[1]) if self._reader else []
+        if self._reader is None:
+            return []
+        found = self._told(self._reader.finish())
+        return found if self.n_calls or not self._gap else [*found, {"content": self._gap}]
 
     def _told(self, events: list[Event]) -> list[dict[str, Any]]:
         return [delta for event in events if (delta := self._delta(event))]
 
     def _delta(self, event: Event) -> dict[str, Any]:
         if isinstance(event, CallBegin) and self._reader:
-            self.n_calls = event.index + 1
+            self.n_calls, self._gap = event.index + 1, ""
             delta = event.openai()
             delta["tool_calls"][0]["id"] = self._reader.call_id(event.index, event.id)
             return delta
-        return event.openai() if isinstance(event, (Arguments, Content, Reasoning)) else {}
+        if isinstance(event, Content):
+            self._gap += event.text
+            if self._gap.isspace():
+                return {}
+            text, self._gap = self._gap, ""
+            return {"content": text}
+        return event.openai() if isinstance(event, (Arguments, Reasoning)) else {}
 
     def reason(self, finished: Finished) -> str:
         """Return the finish reason."""
         return "tool_calls" if self.n_calls and finished.reason == "stop" else finished.reason
 
-    def message(self, answer: Answer) -> dict[str, Any]:
-        """Return the message of a complete answer."""
-        begun = self._wanted.begun
-        if self._reader is None:
-            return {"role": "assistant", "content": begun + answer.text, "refusal": None}
-        self._told(self._reader.feed(answer.text))
-        parsed, _ = self._reader.finish()
-        self.n_calls = len(parsed.calls)
-        return {"role": "assistant", "refusal": None, **self._parsed(parsed)}
 
-    def _parsed(self, parsed: Parsed) -> dict[str, Any]:
-        content = parsed.content
-        had = self._wanted.chat.begun
-        if not self._wanted.echo and content.startswith(had):
-            content = content[len(had) :]
-        made: dict[str, Any] = {"content": content or (None if parsed.calls else "")}
-        if parsed.reasoning:
-            made["reasoning_content"] = parsed.reasoning
-        if parsed.calls and self._reader:
-            ids = [self._reader.call_id(place, call.id) for place, call in enumerate(parsed.calls)]
-            made["tool_calls"] = [{**call.openai(), "id": i} for call, i in zip(parsed.calls, ids)]
-        return made
+def message(begun: str, deltas: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the message that deltas add up to."""
+    made: dict[str, Any] = {"role": "assistant", "content": begun, "refusal": None}
+    calls: list[dict[str, Any]] = []
+    for delta in deltas:
+        made["content"] += delta.get("content", "")
+        if "reasoning_content" in delta:
+            made["reasoning_content"] = made.get("reasoning_content", "") + delta["reasoning_content"]
+        for part in delta.get("tool_calls", ()):
+            if "id" in part:
+                calls.append({"id": part["id"], "type": "function", "function": dict(part["function"])})
+            else:
+                calls[part["index"]]["function"]["arguments"] += part["function"]["arguments"]
+    if calls:
+        made |= {"content": made["content"] or None, "tool_calls": calls}
+    return made
 
 
 def _scored(wanted: ChatRequest, tokens: Any) -> dict[str, Any] | None:
@@ -205,10 +209,10 @@ async def _whole(wanted: ChatRequest, exchange: Exchange, head: dict[str, Any], 
     choices = []
     for number, answer in enumerate(answers.choices[0]):
         made = Choice(wanted)
-        message = made.message(answer)
+        deltas = [delta for piece in answer.pieces for delta in made.deltas(piece)] + made.rest()
         finished = answer.finished or Finished("stop")
         scores = _scored(wanted, answer.tokens)
-        choices.append({"index": number, "message": message, "logprobs": scores,
+        choices.append({"index": number, "message": message(wanted.begun, deltas), "logprobs": scores,
                         "finish_reason": made.reason(finished), "stop_reason": finished.met})  # fmt: skip
     return {**head, "object": "chat.completion", "choices": choices, "usage": usage(exchange, counted(answers))}
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from healfsa.errors import GrammarError, HealFSAError
-from healfsa.library import Content, Parsed, Parser, Reasoning, ToolCalls, recognise, tool_calls
+from healfsa.library import Arguments, CallBegin, Content, Parser, Reasoning, ToolCalls, recognise, tool_calls
 from healfsa.library.events import Event
 from healfsa.server.catalogue import Served
 from healfsa.server.constraints import Constraint
@@ -56,19 +56,33 @@ class CallReader:
     def __init__(self, parser: Parser, begun: str) -> None:
         self._parser = parser
         self._ids: dict[int, str] = {}
-        self.pending = [event for event in parser.feed(begun) if not _is_text(event)] if begun else []
+        self._told: dict[int, int] = {}
+        self._pending = [event for event in parser.feed(begun) if not _is_text(event)] if begun else []
 
     def feed(self, text: str) -> list[Event]:
         """Return what is new, calls that the prefill had begun included."""
-        before, self.pending = self.pending, []
-        return before + (self._parser.feed(text) if text else [])
+        before, self._pending = self._pending, []
+        events = before + (self._parser.feed(text) if text else [])
+        for event in events:
+            if isinstance(event, CallBegin):
+                self._told[event.index] = 0
+            elif isinstance(event, Arguments):
+                self._told[event.index] += len(event.text)
+        return events
 
-    def finish(self) -> tuple[Parsed, list[Event]]:
-        """Return the whole answer (the begun text is part of it), and what only the end made certain."""
-        heard = (len(self._parser.content), len(self._parser.reasoning))
+    def finish(self) -> list[Event]:
+        """Return what only the end made certain."""
+        said, thought = len(self._parser.content), len(self._parser.reasoning)
+        events = self.feed("")
         parsed = self._parser.finish()
-        rest: list[Event] = [Reasoning(text) for text in self._parser.reasoning[heard[1] :]]
-        return parsed, rest + [Content(text) for text in self._parser.content[heard[0] :]]
+        events += [Reasoning(text) for text in self._parser.reasoning[thought:]]
+        events += [Content(text) for text in self._parser.content[said:]]
+        for place, call in enumerate(parsed.calls):
+            if place not in self._told:
+                events.append(CallBegin(place, call.name, call.id))
+            rest = call.text[self._told.get(place, 0) :]
+            events += [Arguments(place, rest)] if rest else []
+        return events
 
     def call_id(self, index: int, own: str | None) -> str:
         """Return the id of a call: the format's own, or a new one."""

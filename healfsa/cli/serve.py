@@ -1,0 +1,137 @@
+"""`healfsa serve`: an OpenAI-compatible server.
+
+In: the options. Out: a running server, until it is told to stop.
+Not here: the server itself (see healfsa.server).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from healfsa.cli.errors import friendly
+from healfsa.errors import HealFSAError, MissingExtra
+
+Models = Annotated[
+    list[str] | None,
+    typer.Option("--model", "-m", help="Folder or name of a model, or NAME=FOLDER; several times. Default: embedded."),
+]
+Keys = Annotated[
+    list[str] | None, typer.Option("--api-key", envvar="HEALFSA_API_KEY", help="Key that clients must send; several.")
+]
+Unknown = Annotated[str, typer.Option(help="error: refuse fields that are not known; warn: name them.")]
+UpstreamKey = Annotated[str | None, typer.Option(envvar="HEALFSA_UPSTREAM_KEY", help="Key for the upstream.")]
+
+
+@friendly
+def serve(
+    model: Models = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="Port; 0: any free one.")] = 8000,
+    api_key: Keys = None,
+    api_key_file: Annotated[Path | None, typer.Option(help="File with one key a line.")] = None,
+    heal: Annotated[str, typer.Option(help="Healing of requests that name none.")] = "auto",
+    rows: Annotated[int, typer.Option(min=1, help="Sequences that run at once.")] = 32,
+    queue: Annotated[int, typer.Option(min=1, help="Requests that may wait; more are answered with 429.")] = 64,
+    seconds: Annotated[float, typer.Option(min=1, help="Time limit of a request.")] = 300.0,
+    cache_tokens: Annotated[int, typer.Option(min=64, help="Bound on rows times columns of the cache.")] = 131_072,
+    prefix_mb: Annotated[int, typer.Option(min=0, help="Memory for prompts that others begin with.")] = 256,
+    tool_style: Annotated[str, typer.Option(help="Format of tool calls; auto recognises the model's.")] = "auto",
+    device: Annotated[str | None, typer.Option(help="Device of the models, for example cuda.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="Weights as float32, bfloat16 or float16.")] = None,
+    unknown_fields: Unknown = "error",
+    upstream: Annotated[str | None, typer.Option(help="Serve a vLLM, SGLang or llama.cpp server at this URL.")] = None,
+    upstream_kind: Annotated[str, typer.Option(help="vllm, sglang, llamacpp, or auto.")] = "auto",
+    upstream_key: UpstreamKey = None,
+    tokenizer: Annotated[str | None, typer.Option("--tokenizer", "-t", help="The upstream model's tokenizer.")] = None,
+    playground: Annotated[bool, typer.Option(help="The page at /.")] = True,
+) -> None:
+    """Serve models with OpenAI's routes: every prompt is healed, every constraint is kept, streams carry only the rest.
+
+    Examples:
+
+    - `healfsa serve`
+    - `healfsa serve -m path/to/model -m small=path/to/another --port 9000 --api-key secret`
+    - `healfsa serve --upstream http://127.0.0.1:8001 --tokenizer path/to/tokenizer`
+    """
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    _needed()
+    from healfsa.server import Settings
+
+    if unknown_fields not in ("error", "warn"):
+        raise HealFSAError(f"--unknown-fields is {unknown_fields!r}", hint="error or warn")
+    settings = Settings(
+        api_keys=_keys(api_key, api_key_file), rows=rows, queue=queue, request_seconds=seconds,
+        cache_tokens=cache_tokens, prefix_bytes=prefix_mb << 20, heal=int(heal) if heal.isdecimal() else heal,
+        tool_style=tool_style, unknown_fields=unknown_fields, playground=playground,
+    )  # fmt: skip
+    options = {key: value for key, value in (("device_map", device), ("dtype", dtype)) if value is not None}
+    if upstream is not None:
+        served, metrics = _upstream(settings, upstream, upstream_kind, upstream_key, tokenizer, model)
+    else:
+        served, metrics = _embedded(settings, model or [""], options)
+    _run(served, settings, metrics, host, port)
+
+
+def _needed() -> None:
+    for package in ("starlette", "uvicorn", "prometheus_client", "anyio"):
+        try:
+            __import__(package)
+        except ImportError as missing:
+            raise MissingExtra("serve", package) from missing
+
+
+def _keys(given: Sequence[str] | None, path: Path | None) -> tuple[str, ...]:
+    listed = list(given or ())
+    if path is not None:
+        listed += path.read_text(encoding="utf-8").split()
+    return tuple(listed)
+
+
+def named(text: str) -> tuple[str, str | None]:
+    """Return the name that requests use and what to load; "" is the embedded model."""
+    if not text:
+        return "smollm2", None
+    name, equals, place = text.partition("=")
+    return (name, place) if equals else (Path(text).name or text, text)
+
+
+def _embedded(settings: Any, models: list[str], options: dict[str, Any]) -> tuple[list[Any], Any]:
+    import healfsa
+    from healfsa.server import Metrics, serve_model
+
+    metrics = Metrics()
+    served = []
+    for text in models:
+        name, place = named(text)
+        typer.echo(f"loading {name}", err=True)
+        served.append(serve_model(name, *healfsa.models.load(place, **options), settings, metrics))
+    return served, metrics
+
+
+def _upstream(
+    settings: Any, url: str, kind: str, key: str | None, tokenizer: str | None, models: list[str] | None
+) -> tuple[list[Any], Any]:
+    import healfsa
+    from healfsa.server import Metrics
+    from healfsa.server.gateway import serve_upstream
+
+    metrics = Metrics()
+    loaded = healfsa.models.load_tokenizer(tokenizer)
+    name = models[0] if models else None
+    return [serve_upstream(url, loaded, settings, metrics, kind=kind, key=key, name=name)], metrics
+
+
+def _run(served: list[Any], settings: Any, metrics: Any, host: str, port: int) -> None:
+    import uvicorn
+
+    from healfsa.server import create_app
+
+    app = create_app(served, settings, metrics)
+    names = ", ".join(each.name for each in served)
+    typer.echo(f"serving {names} at http://{host}:{port or '(a free port, see below)'}", err=True)
+    uvicorn.run(app, host=host, port=port, log_level="info", access_log=False, timeout_graceful_shutdown=30)
