@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from healfsa.cli.errors import exit_code_help, friendly
+from healfsa.cli.serve import serve
 from healfsa.cli.library import library
 
 app = typer.Typer(
@@ -162,6 +163,9 @@ def warmup(
     from healfsa.cli.warmup import run
 
     run(model)
+
+
+app.command()(serve)
 
 
 def _version(value: bool) -> None:
