@@ -19,7 +19,7 @@ from healfsa.index.masks import ENDED, REJECTED, TEXT, Masks
 from healfsa.index.rows import Row, RowPool
 from healfsa.index.spelling import Spelling, is_exact_by_bytes, makeable, refuse
 from healfsa.index.tables import Tables
-from healfsa.index.wide import Found, Wide
+from healfsa.index.wide import Wide
 from healfsa.limits import Limits
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class Index(Masks):
         self.automaton = _automaton(expression, vocabulary, limits)
         self.start = self.automaton.start
         self._moves: dict[tuple[int, int], int] = {}
+        self._same: dict[tuple, int] = {}  # a state for each reason that wide rows are equal
         self._specials = _special_ids(self.automaton, vocabulary)
         self._wide = Wide(self.automaton, self.tables)
         self._spelling = None if is_exact_by_bytes(vocabulary) else Spelling(self.automaton, vocabulary, limits)
@@ -73,21 +74,32 @@ class Index(Masks):
             raise refuse(Automaton.from_expression(expression, limits), vocabulary)
 
     def _row(self, state: int) -> Row:
-        if self._spelling is not None:
-            found = Found(lists=[self.tokens_below(state, 0)])
-        else:
-            found = self._wide.tokens(state)
-        tokens = found.lists
-        for token, symbol in self._specials.items():
-            if self.is_live(self.automaton.step_special(state, symbol)):
-                tokens.append(np.array([token], dtype=np.int32))
+        tokens = self._wide.quickly(state) if self._spelling is None else self.tokens_below(state, 0)
+        extra = [token for token, symbol in self._specials.items() if self._special_is_live(state, symbol)]
         if self.automaton.is_accepting(state):
-            tokens.append(self._end)
-        return self._pack(found.tokens(), found.bases, found.missing)
+            extra += self.vocabulary.eos_ids
+        if tokens is None:
+            return self._wide_row(state, extra)
+        return self._pack(tokens if not extra else np.array([*tokens.tolist(), *extra], dtype=np.int32))
+
+    def _wide_row(self, state: int, extra: list[int]) -> Row:
+        """Return the row of a wide state and of the tokens `extra`; states that only differ in far bounds share it."""
+        found = self._wide.tokens(state)
+        key = found.key, *extra
+        row = self._rows.get(self._same.get(key, REJECTED))
+        if row is None:
+            row = self._pack(np.array([*found.tokens().tolist(), *extra], dtype=np.int32), found.bases, found.missing)
+        if found.key is not None:
+            self._same[key] = state
+        return row
+
+    def _special_is_live(self, state: int, symbol: int) -> bool:
+        return self.is_live(self.automaton.step_special(state, symbol))
 
     def tokens_below(self, state: int, node: int) -> np.ndarray:
         stack, found, later = self.tables.scratch()
-        count = self.automaton.run(kernels.walk, self.tables.trie, stack, found, later, state, node, kernels.WHOLE, kernels.WHOLE)
+        trie, none, whole = self.tables.trie, found[:0], kernels.WHOLE
+        count = self.automaton.run(kernels.walk, trie, stack, found, later, none, state, node, whole, whole)
         return found[:count] if self._spelling is None else self._only_live(state, node, found[:count].copy())
 
     def _only_live(self, state: int, node: int, tokens: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from healfsa.automaton.kernels import column_step, transition
 from healfsa.automaton.kernels_compile import compiler_for
-from healfsa.automaton.kernels_memory import CLASS_OF, NODE, NODES, ROW, ROWS, WIDTH
+from healfsa.automaton.kernels_memory import CLASS_OF, K_CONCAT, K_REPEAT, KIND, NODE, NODES, ROW, ROWS, WIDTH, A
 from healfsa.vocab.kernels import P_FIRST, P_LABEL, P_ORDER, P_SKIP, child
 
 _, kernel = compiler_for("automaton", "vocab", "index")
@@ -27,19 +27,34 @@ TOO_WIDE = 1 << 40  # more than any number of tokens
 BITS = np.array([1 << j if j < 31 else -(1 << 31) for j in range(32)], dtype=np.int32)
 
 
-@kernel(f"int64(int32[::1], {READ}, int32[::1], int32[::1], int32[::1], int64, int64, int64, int64)")
-def walk(memory, trie, stack, found, later, state, start, big, budget):
+@kernel("int64(int32[::1], int32[::1], int64)")
+def is_hinted(memory, hints, state):
+    """Return 1 when `state` is a loop over one of the parts in `hints` (their number, then the parts), else 0."""
+    at = memory[NODES] + state * NODE
+    if memory[at] & KIND == K_CONCAT:
+        at = memory[NODES] + memory[at + A] * NODE
+    if memory[at] & KIND == K_REPEAT:
+        for i in range(1, hints[0] + 1):
+            if memory[at + A] == hints[i]:
+                return 1
+    return 0
+
+
+@kernel(f"int64(int32[::1], {READ}, int32[::1], int32[::1], int32[::1], int32[::1], int64, int64, int64, int64)")
+def walk(memory, trie, stack, found, later, hints, state, start, big, budget):
     """Write the ids of all tokens below trie node `start` that `state` can read to `found`; return how many.
 
     `start` itself counts as read already: the tokens that end there are found too, and `state` is the state behind it.
     Nodes below `start` with more than `big` nodes below them are put off: `later` receives their number, then pairs
     (node, state behind it); only the tokens that end there are found. When more than `budget` tokens or nodes put off
-    are met the walk ends with TOO_WIDE.
+    are met the walk ends with TOO_WIDE, at once for a loop over one of the parts in `hints` (none: an empty array).
     Unsigned positions throughout: signed ones would cost a test for "from the end" each.
     """
     label, skip, first, order = U(trie[P_LABEL]), U(trie[P_SKIP]), U(trie[P_FIRST]), U(trie[P_ORDER])
     rows, width, nodes = U(memory[ROWS]), U(memory[WIDTH]), U(memory[NODES] + ROW)
     node, end = U(start), U(trie[skip + U(start)])
+    if hints.size > 0 and is_hinted(memory, hints, state) != 0:
+        return TOO_WIDE
     stack[U(trie[label + node] >> 8)] = state
     n, put_off, room = U(0), 0, later.size // 2 - 1
     later[0] = 0
@@ -80,7 +95,7 @@ def walk(memory, trie, stack, found, later, state, start, big, budget):
 
 @kernel(f"int64(int32[::1], {READ}, int32[:, ::1], int32[::1], int32[::1], int64, int64, int64)")
 def compare(memory, trie, stacks, more, less, state, model, budget):
-    """Compare the tokens of `state` with those of the state `model`, below the root; return 1, or 0 where it is too much.
+    """Compare the tokens of `state` with those of the state `model`; return 1, or 0 where it is too much.
 
     `more` receives their number and then the tokens that only `state` allows, `less` the tokens that it surely does
     not allow while `model` may. Subtrees in front of which both are in one state are not looked at.
@@ -154,7 +169,7 @@ FILL = [f"void(int32[:, {inner}], int64, {READ}, {READ}, {READ})" for inner in (
 
 @kernel(FILL)
 def fill(bitmask, row, base, cleared, tokens):
-    """Write one row: the words of `base` (no words: all zero), without the bits of `cleared`, with those of `tokens`."""
+    """Write one row: the words of `base` (none: all zero), without the bits of `cleared`, with those of `tokens`."""
     if base.size == 0:
         for w in range(bitmask.shape[1]):
             bitmask[row, w] = 0

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from healfsa.index import kernels, kernels_loops
+from healfsa.index import kernels_loops
 
 if TYPE_CHECKING:
     from healfsa.automaton import Automaton

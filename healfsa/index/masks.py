@@ -116,10 +116,8 @@ class Masks:
             row = self._pack(self._end) if state == ENDED else self._row(state)
         return self.pool.keep(self, self._rows, key, row)
 
-    def _pack(
-        self, tokens: np.ndarray, bases: Sequence[np.ndarray] = (), missing: np.ndarray = NO_WORDS
-    ) -> Row:
-        """Return the row of all that is in `bases` but `missing`, and of `tokens` (copied, it may be scratch memory)."""
+    def _pack(self, tokens: np.ndarray, bases: Sequence[np.ndarray] = (), missing: np.ndarray = NO_WORDS) -> Row:
+        """Return the row of all that is in `bases` but `missing`, and of `tokens` (copied: may be scratch memory)."""
         base = self.tables.union(bases) if bases else NO_WORDS
         if len(tokens) + len(missing) <= DENSE_ABOVE:
             return Row(base, missing, tokens.copy())

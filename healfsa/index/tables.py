@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LOOP_BYTES = 64 << 20
 UNIONS_KEPT = 256
+PIECES = 64  # pieces of one state
 PUT_OFF = 512  # thick trie nodes that one walk can put off
 
 
@@ -80,6 +81,7 @@ class Tables:
             local.stacks = np.zeros((2, trie.deepest + 2), dtype=np.int32)
             local.lists = np.zeros((2, trie.n_nodes + 2), dtype=np.int32)
             local.rounds = np.zeros((2, trie.n_nodes + 2), dtype=np.uint8)
+            local.pieces = np.zeros((2, PIECES * 5), dtype=np.int32)
             local.scratch = local.stacks[0], local.lists[0], np.zeros(2 * PUT_OFF + 2, dtype=np.int32)
             return local.scratch
 
@@ -87,6 +89,10 @@ class Tables:
         """Return this thread's two lists of small numbers, as long as the lists of `scratch_pair`."""
         self.scratch()
         return self._local.rounds[0], self._local.rounds[1]
+
+    def scratch_pieces(self) -> np.ndarray:
+        """Return this thread's int32[2, n] for taking states apart; behind `scratch`."""
+        return self._local.pieces
 
     def scratch_pair(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return two stacks and two lists of numbers (the same memory as `scratch`)."""

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from healfsa.index.tables import Tables
 
 THICK = 1500  # trie nodes: below a node with more of them a walk is put off
-QUICK = 1000  # trie nodes: a state that meets fewer of them is walked at once
+QUICK = 2500  # trie nodes: a state that meets fewer of them is walked at once
 LETTERS = [bytes([letter]) for letter in b"aeinrstGZ _"]
 DIFFERENT = 4000  # trie nodes that a comparison may look at
 HEAVY = 20_000  # trie nodes that ways out of a loop may lie below; with more a walk is as fast
-PIECES = 64
+HINTS = 15  # wide parts that a short walk does not even begin with
 KEPT = 4096
 NO_TOKENS = np.zeros(0, dtype=np.int32)
 NO_ROUNDS = np.zeros(0, dtype=np.uint8)
@@ -38,11 +38,12 @@ NO_ROUNDS = np.zeros(0, dtype=np.uint8)
 
 @dataclass(slots=True)
 class Found:
-    """Tokens as (the union of `bases`, without `missing`) and all of `lists`."""
+    """Tokens as (the union of `bases`, without `missing`) and all of `lists`; equal `key`s mean equal tokens."""
 
     bases: list[np.ndarray] = field(default_factory=list)
     lists: list[np.ndarray] = field(default_factory=list)
     missing: np.ndarray = field(default_factory=lambda: NO_TOKENS)
+    key: tuple | None = None
 
     def tokens(self) -> np.ndarray:
         """Return the listed tokens as one array."""
@@ -62,32 +63,51 @@ class Wide:
         self._tables = tables
         self._loops: dict[tuple[int, int], Loop | None] = {}
         self._exits: dict[tuple[int, int, int], tuple[np.ndarray, np.ndarray] | None] = {}
+        self._joined: dict[tuple, Found] = {}
+        self._hints = np.zeros(HINTS + 1, dtype=np.int32)
+
+    def quickly(self, state: int) -> np.ndarray | None:
+        """Return the text tokens allowed in `state` (in scratch memory) where a short walk finds them, else None."""
+        stack, found, later = self._tables.scratch()
+        trie, run = self._tables.trie, self._automaton.run
+        count = run(kernels.walk, trie, stack, found, later, self._hints, state, 0, kernels.WHOLE, QUICK)
+        return None if count == kernels.TOO_WIDE else found[:count]
 
     def tokens(self, state: int) -> Found:
-        """Return the text tokens allowed in `state`; the lists may be scratch memory."""
-        stack, found, later = self._tables.scratch()
-        count = self._automaton.run(kernels.walk, self._tables.trie, stack, found, later, state, 0, kernels.WHOLE, QUICK)
-        if count != kernels.TOO_WIDE:
-            return Found(lists=[found[:count]])
+        """Return the text tokens allowed in a state that is too wide for a short walk."""
         pieces = self._split(state)
-        if any(self._usable(piece, 0) for piece in pieces):
-            return self._join(pieces, 0)
-        return self._by_comparison(state) or self._below(state, 0)
+        usable = [self._usable(piece, 0) for piece in pieces]
+        if not any(usable):
+            return self._by_comparison(state) or self._below(state, 0)
+        key = tuple(self._name(piece) if ready else piece[0] for piece, ready in zip(pieces, usable, strict=True))
+        if key not in self._joined:
+            if len(self._joined) >= KEPT:
+                self._joined.clear()
+            self._joined[key] = self._join(pieces, 0)
+            self._joined[key].key = key
+        return self._joined[key]
+
+    def _name(self, piece: list[int]) -> tuple[int, ...]:
+        """Return what the tokens of a loop depend on: bounds that no token reaches are left out."""
+        _, part, least, most, rest = piece
+        loop = self._loop(part, 0)
+        reached = loop is not None and 0 <= most < loop.most
+        return part, least if least > 1 else 0, most if reached else -1, rest
 
     def _walk(self, state: int, start: int) -> tuple[np.ndarray, list[list[int]]]:
         """Return the tokens (in scratch memory) and the pairs (node, state) of the thick nodes, which are put off."""
         stack, found, later = self._tables.scratch()
         trie, whole = self._tables.trie, kernels.WHOLE
-        count = self._automaton.run(kernels.walk, trie, stack, found, later, state, start, THICK, whole)
+        count = self._automaton.run(kernels.walk, trie, stack, found, later, NO_TOKENS, state, start, THICK, whole)
         n = int(later[0])
         return found[:count], later[1 : 1 + 2 * n].reshape(n, 2).tolist() if n else []
 
     def _split(self, state: int) -> list[list[int]]:
-        stack, buffer = np.empty((2, PIECES * kernels_split.PIECE), dtype=np.int32)
-        count = self._automaton.run(kernels_split.split, state, stack, buffer)
+        buffer = self._tables.scratch_pieces()
+        count = self._automaton.run(kernels_split.split, state, buffer[0], buffer[1])
         if count == 0:
             return [[state, 0, 0, 0, 0]]
-        return buffer[: count * kernels_split.PIECE].reshape(count, -1).tolist()
+        return buffer[1, : count * kernels_split.PIECE].reshape(count, -1).tolist()
 
     def _usable(self, piece: list[int], start: int) -> bool:
         """Say whether a piece is a loop with ready sets, whose ways out are known too."""
@@ -131,13 +151,14 @@ class Wide:
         """Return the tokens of `state` by its difference from the state that most letters lead to, or None."""
         tables, step = self._tables, self._automaton.step
         model, votes = Counter(step(state, letter) for letter in LETTERS).most_common(1)[0]
-        if model in (state, 0) or votes < len(LETTERS) // 2 or any(step(model, letter) != model for letter in LETTERS[:2]):
+        if model in (state, 0) or votes < len(LETTERS) // 2 or step(model, b"ae") != model:
             return None
         stacks, more, less = tables.scratch_pair()
         if not self._automaton.run(kernels.compare, tables.trie, stacks, more, less, state, model, DIFFERENT):
             return None
         extra, missing = more[1 : 1 + more[0]].copy(), less[1 : 1 + less[0]].copy()
-        found = self.tokens(model)
+        short = self.quickly(model)
+        found = self.tokens(model) if short is None else Found(lists=[short.copy()])
         if len(found.missing):
             return None
         listed = found.tokens()
@@ -149,6 +170,9 @@ class Wide:
         key = part, start
         if key not in self._loops:
             self._loops[key] = loop_of(self._automaton, self._tables, part, start)
+            if self._loops[key] is not None and self._hints[0] < HINTS:
+                self._hints[0] += 1
+                self._hints[self._hints[0]] = part
         return self._loops[key]
 
     def _ways_out(self, part: int, start: int, rest: int) -> tuple[np.ndarray, np.ndarray] | None:
