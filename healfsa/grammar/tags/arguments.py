@@ -123,13 +123,12 @@ class ArgumentCompiler(Compiler):
     def __init__(self, schema: Any, style: ArgumentStyle, specials: frozenset[str], additional: str) -> None:
         compact = "compact" if style.form == "quoted" else "spaced"
         super().__init__(schema, Style(white_space=compact, additional=additional), None, None, False)
-        parts = (self.shape, self.domain, self.key_body)
         if style.form == "members":
-            self.emitter = MembersEmitter(self.writer, self.strings, *parts, style.templates(specials), style.separator)
+            self.emitter = MembersEmitter(self.emitter, style.templates(specials), style.separator)
         elif style.form == "python":
-            self.emitter = PythonEmitter(self.writer, self.strings, *parts)
+            self.emitter = PythonEmitter(self.emitter)
         else:
-            self.emitter = QuotedEmitter(self.writer.style, *parts, style.quote, style.quote in specials)
+            self.emitter = QuotedEmitter(self.emitter, style.quote, style.quote in specials)
             self.writer, self.strings = self.emitter.writer, self.emitter.strings
 
 

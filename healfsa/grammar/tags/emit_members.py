@@ -10,7 +10,6 @@ Not here: what a schema means.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from healfsa.errors import UnsupportedFeature
@@ -20,7 +19,7 @@ from healfsa.grammar.json_schema.nodes import Node
 from healfsa.grammar.json_schema.objects import Family, Objects
 from healfsa.grammar.json_schema.shapes import Shape
 from healfsa.grammar.json_schema.strings_text import StringText
-from healfsa.grammar.json_schema.text import RawWriter, Writer
+from healfsa.grammar.json_schema.text import RawWriter
 from healfsa.grammar.tags.freetext import without
 from healfsa.grammar.tags.template import Blank, Marker, Pieces, Slot, Text, to_expression
 
@@ -28,17 +27,8 @@ from healfsa.grammar.tags.template import Blank, Marker, Pieces, Slot, Text, to_
 class MembersEmitter(Emitter):
     """Writes the outermost object by templates, everything inside it as JSON."""
 
-    def __init__(
-        self,
-        writer: Writer,
-        strings: StringText,
-        shape: Callable[[Node], Shape],
-        domain,
-        names,
-        templates: tuple[Pieces, ...],
-        separator: str,
-    ) -> None:
-        super().__init__(writer, strings, shape, domain, names)
+    def __init__(self, base: Emitter, templates: tuple[Pieces, ...], separator: str) -> None:
+        vars(self).update(vars(base))
         self.templates = templates
         self.separator = ex.literal(separator.encode())
         self.raw = StringText(RawWriter())

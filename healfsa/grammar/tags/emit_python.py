@@ -11,7 +11,6 @@ Not here: what a schema means.
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable
 from dataclasses import replace
 
 from healfsa.errors import UnsupportedFeature
@@ -49,9 +48,9 @@ class SingleQuoted(Writer):
 class PythonEmitter(Emitter):
     """Writes the outermost object as keyword arguments, everything inside it as Python literals."""
 
-    def __init__(self, writer: Writer, strings: StringText, shape: Callable[[Node], Shape], domain, names) -> None:
-        super().__init__(writer, strings, shape, domain, names)
-        self.single = SingleQuoted(writer.style)
+    def __init__(self, base: Emitter) -> None:
+        vars(self).update(vars(base))
+        self.single = SingleQuoted(self.writer.style)
         self.single_strings = StringText(self.single)
 
     def document(self, node: Node) -> ex.Expression:

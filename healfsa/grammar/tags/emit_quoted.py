@@ -10,15 +10,12 @@ Not here: what a schema means.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from healfsa.errors import UnsupportedFeature
 from healfsa.grammar import expression as ex
 from healfsa.grammar.json_schema.arrays import Arrays
 from healfsa.grammar.json_schema.emit import Emitter
 from healfsa.grammar.json_schema.nodes import Node
 from healfsa.grammar.json_schema.objects import Objects
-from healfsa.grammar.json_schema.shapes import Shape
 from healfsa.grammar.json_schema.strings_text import StringText
 from healfsa.grammar.json_schema.style import Style
 from healfsa.grammar.json_schema.text import SCALARS, Ranges, Writer, subtract
@@ -54,10 +51,11 @@ class QuotedWriter(Writer):
 class QuotedEmitter(Emitter):
     """Writes every object with bare keys."""
 
-    def __init__(self, style: Style, shape: Callable[[Node], Shape], domain, names, quote: str, special: bool) -> None:
-        writer = QuotedWriter(style, quote, special)
+    def __init__(self, base: Emitter, quote: str, special: bool) -> None:
+        vars(self).update(vars(base))
         self.special = special
-        super().__init__(writer, StringText(writer), shape, domain, names)
+        self.writer = QuotedWriter(base.writer.style, quote, special)
+        self.strings = StringText(self.writer)
 
     def document(self, node: Node) -> ex.Expression:
         """Return the arguments that `node` accepts."""
