@@ -13,8 +13,8 @@ from typing import Annotated
 import typer
 
 from healfsa.cli.errors import exit_code_help, friendly
-from healfsa.cli.serve import serve
 from healfsa.cli.library import library
+from healfsa.cli.serve import serve
 
 app = typer.Typer(
     no_args_is_help=True,
