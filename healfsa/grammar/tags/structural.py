@@ -167,8 +167,6 @@ def _const(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
 
 def _json_schema(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
     schema = reader.field(value, "json_schema", (Mapping, bool), pointer)
-    if value.get("excludes"):
-        raise UnsupportedFeature("excludes of a json_schema", pointer=pointer, instead="put a pattern into the schema")
     style: Any = value.get("style", "json")
     if style == "json" and (value.get("any_order") or value.get("max_whitespace_cnt") is not None):
         from healfsa.grammar.json_schema.style import Style
@@ -176,7 +174,8 @@ def _json_schema(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Gra
         limit = value.get("max_whitespace_cnt")
         order = "any" if value.get("any_order") else "schema"
         style = Style(white_space="any" if limit is not None else "spaced", white_space_limit=limit, key_order=order)
-    return f.schema(schema, style)
+    found = f.schema(schema, style)
+    return found & f.any_text(value["excludes"]) if value.get("excludes") else found
 
 
 def _qwen_parameters(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
