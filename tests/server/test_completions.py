@@ -1,0 +1,214 @@
+"""/v1/completions: prompts in every form, healing, constraints, scores, ends."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+PERSON = {"type": "object", "properties": {"name": {"enum": ["Bob", "Bea"]}}, "required": ["name"]}
+COUNTRY = PERSON | {"additionalProperties": False}
+
+
+def text_of(response, index=0):
+    assert response.status_code == 200, response.text
+    return response.json()["choices"][index]["text"]
+
+
+def test_models_are_listed(server):
+    listed = server.client.get("/v1/models").json()
+    assert [entry["id"] for entry in listed["data"]] == ["tiny"] and listed["object"] == "list"
+    assert server.client.get("/v1/models/tiny").json()["id"] == "tiny"
+    assert server.client.get("/v1/models/other").status_code == 404
+
+
+def test_a_cut_prompt_is_continued_inside_a_pattern(server):
+    answer = server.post("/v1/completions", prompt="x.re", regex=r"(duce|turn|place)\(", max_tokens=20)
+    assert text_of(answer) in ("duce(", "turn(", "place(")
+    assert answer.json()["choices"][0]["finish_reason"] == "stop"
+
+
+def test_prompts_in_every_form(server):
+    vocabulary = server.served.vocabulary
+    ids = vocabulary.encode("The company")
+    options = {"max_tokens": 4, "temperature": 0}
+    one = text_of(server.post("/v1/completions", prompt="The company", **options))
+    assert text_of(server.post("/v1/completions", prompt=ids, **options)) == one
+    several = server.post("/v1/completions", prompt=["The company", "def f"], **options)
+    assert text_of(several) == one and [c["index"] for c in several.json()["choices"]] == [0, 1]
+    assert text_of(server.post("/v1/completions", prompt=[ids, ids], **options), 1) == one
+    assert server.post("/v1/completions", prompt=[[1, 2], [True]], **options).status_code == 400
+
+
+def test_n_and_seed(server):
+    options = {"prompt": "def", "n": 3, "seed": 7, "max_tokens": 6}
+    first, second = server.post("/v1/completions", **options), server.post("/v1/completions", **options)
+    texts = [choice["text"] for choice in first.json()["choices"]]
+    assert texts == [choice["text"] for choice in second.json()["choices"]] and len(set(texts)) > 1
+    assert first.json()["usage"]["completion_tokens"] <= 18
+
+
+def test_echo_and_scores(server):
+    options = {"prompt": "The company hir", "max_tokens": 3, "temperature": 0}
+    plain = text_of(server.post("/v1/completions", **options))
+    answer = server.post("/v1/completions", echo=True, logprobs=2, **options)
+    assert text_of(answer) == "The company hir" + plain
+    scores = answer.json()["choices"][0]["logprobs"]
+    assert scores["token_logprobs"][0] is None and all(p <= 0 for p in scores["token_logprobs"][1:])
+    assert len(scores["tokens"]) == len(scores["text_offset"]) == len(scores["top_logprobs"])
+    assert all(len(top) <= 2 for top in scores["top_logprobs"] if top)
+
+
+def test_scores_of_a_prompt_alone(server):
+    answer = server.post("/v1/completions", prompt="def f(x)", max_tokens=0, echo=True, logprobs=0, heal="off")
+    scores = answer.json()["choices"][0]["logprobs"]
+    assert "".join(scores["tokens"]) == "def f(x)" and answer.json()["usage"]["completion_tokens"] == 0
+
+
+def test_scores_leave_out_what_the_prompt_had(server):
+    answer = server.post("/v1/completions", prompt="x.re", regex="turn", logprobs=1, max_tokens=20)
+    scores = answer.json()["choices"][0]["logprobs"]
+    assert "".join(scores["tokens"]) == "turn" and scores["text_offset"][0] == 0
+
+
+def test_stop_strings_look_only_behind_the_prompt(server):
+    options = {"prompt": "x = 1\ny = ", "regex": "[a-c ]{6}", "max_tokens": 20, "seed": 3}
+    whole = text_of(server.post("/v1/completions", **options))
+    stop = whole[2:4]
+    answer = server.post("/v1/completions", stop=[stop], **options)
+    assert text_of(answer) == whole[: whole.find(stop)]
+    assert answer.json()["choices"][0]["stop_reason"] == stop
+    kept = server.post("/v1/completions", stop=[stop], include_stop_str_in_output=True, **options)
+    assert text_of(kept) == whole[: whole.find(stop) + 2]
+
+
+def test_budget_counts_only_new_text(server):
+    answer = server.post("/v1/completions", prompt="The company hired an intermed", max_tokens=1, temperature=0)
+    choice, usage = answer.json()["choices"][0], answer.json()["usage"]
+    assert usage["completion_tokens"] == 1 or choice["finish_reason"] == "stop"
+    assert usage["prompt_tokens"] == len(server.served.vocabulary.encode("The company hired an intermed"))
+
+
+def test_prefill_lies_inside_the_schema(server):
+    begun = '{"name": "B'
+    answer = server.post("/v1/completions", prompt="Person: " + begun, prefill=begun, json_schema=COUNTRY, max_tokens=30)
+    assert json.loads(begun + text_of(answer)) in ({"name": "Bob"}, {"name": "Bea"})
+    wrong = server.post("/v1/completions", prompt='{"name": "X', prefill='{"name": "X', json_schema=COUNTRY)
+    assert wrong.status_code == 400 and wrong.json()["error"]["code"] == "prompt_contradicts_grammar"
+
+
+FIELDS = {
+    "regex": {"regex": "[0-9]{3}"},
+    "guided_regex": {"guided_regex": "[0-9]{3}"},
+    "structured_outputs": {"structured_outputs": {"regex": "[0-9]{3}"}},
+    "choice": {"guided_choice": ["123", "456"]},
+    "structured choice": {"structured_outputs": {"choice": ["123", "456"]}},
+    "gbnf": {"grammar": 'root ::= [0-9] [0-9] [0-9]'},
+    "ebnf": {"ebnf": 'root ::= [0-9] [0-9] [0-9]'},
+    "lark": {"guided_grammar": 'start: /[0-9]{3}/'},
+    "schema": {"json_schema": {"type": "integer", "minimum": 100, "maximum": 999}},
+    "guided_json": {"guided_json": '{"type": "integer", "minimum": 100, "maximum": 999}'},
+    "structured json": {"structured_outputs": {"json": {"type": "integer", "minimum": 100, "maximum": 999}}},
+    "openai": {"response_format": {"type": "json_schema", "json_schema": {
+        "name": "n", "strict": True, "schema": {"type": "integer", "minimum": 100, "maximum": 999}}}},
+    "llama.cpp": {"response_format": {"type": "json_schema", "schema": {
+        "type": "integer", "minimum": 100, "maximum": 999}}},
+    "tgi": {"grammar": {"type": "regex", "value": "[0-9]{3}"}},
+    "tag": {"structured_outputs": {"structural_tag": {
+        "type": "structural_tag", "format": {"type": "regex", "pattern": "[0-9]{3}"}}}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fields", FIELDS.values(), ids=FIELDS.keys())
+def test_every_dialect_of_constraints(server, fields):
+    answer = server.post("/v1/completions", prompt="n = 1", max_tokens=20, **fields)
+    assert re.fullmatch("[0-9]{3}", text_of(answer))
+
+
+REFUSED = {
+    "two constraints": ({"regex": "a", "json_schema": {}}, "several_constraints"),
+    "bad pattern": ({"regex": "("}, "invalid_grammar"),
+    "empty language": ({"guided_choice": []}, None),
+    "bad schema": ({"json_schema": {"type": "nothing"}}, "invalid_grammar"),
+    "no constraint": ({"structured_outputs": {}}, None),
+    "unknown format": ({"response_format": {"type": "yaml"}}, None),
+    "unknown field": ({"guided_regx": "a"}, "unknown_field"),
+    "unknown inner field": ({"structured_outputs": {"regex": "a", "flavour": 1}}, "unknown_field"),
+    "not supported": ({"best_of": 3}, "unsupported_field"),
+    "beam": ({"use_beam_search": True}, "unsupported_field"),
+    "white space": ({"guided_json": {}, "guided_whitespace_pattern": " *"}, "unsupported_field"),
+    "exact": ({"heal": "exact"}, "unsupported_field"),
+    "no such policy": ({"heal": "sometimes"}, "prompt_contradicts_grammar"),
+    "temperature": ({"temperature": -1}, None),
+    "type": ({"max_tokens": "many"}, None),
+    "many stops": ({"stop": ["a"] * 17}, "too_many"),
+    "logprobs": ({"logprobs": 99}, None),
+    "stop ids": ({"stop_token_ids": [10**9]}, None),
+    "options without stream": ({"stream_options": {"include_usage": True}}, None),
+    "model": ({"model": "other"}, "model_not_found"),
+}
+
+
+@pytest.mark.parametrize(("fields", "code"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_cannot_be_honoured_is_refused(server, fields, code):
+    answer = server.post("/v1/completions", prompt="a", **fields)
+    error = answer.json()["error"]
+    assert answer.status_code in (400, 404) and error["message"] and set(error) == {"message", "type", "param", "code"}
+    assert code is None or error["code"] == code, error
+
+
+def test_nulls_and_silent_fields_are_accepted(server):
+    answer = server.post("/v1/completions", prompt="a", suffix=None, logprobs=None, seed=None, user="me", best_of=1,
+                         stop=None, max_tokens=1, logit_bias=None)  # fmt: skip
+    assert answer.status_code == 200
+
+
+def test_bodies_that_are_none(server):
+    post = server.client.post
+    assert post("/v1/completions", content=b"{").json()["error"]["code"] == "invalid_json"
+    assert post("/v1/completions", content=b"[" * 100_000).status_code == 400
+    assert post("/v1/completions", content=b"[]").status_code == 400
+    deep = '{"json_schema": ' + "[" * 500 + "]" * 500 + "}"
+    assert post("/v1/completions", content=deep).json()["error"]["code"] == "too_deep"
+    assert post("/v1/completions", content=b" " * (5 << 20)).status_code == 413
+    assert post("/v1/nothing").json()["error"]["code"] == "no_route"
+
+
+def test_the_gap_between_two_texts(server):
+    prompt, suffix = "def f(x):\n    ret", "rn x"
+    answer = server.post("/v1/completions", prompt=prompt, suffix=suffix, regex="u|urn 2 * ", max_tokens=20)
+    assert text_of(answer) in ("u", "urn 2 * ")
+    streamed, _ = server.stream("/v1/completions", prompt=prompt, suffix=suffix, regex="u", max_tokens=20)
+    assert "".join(c["choices"][0]["text"] for c in streamed if c["choices"]) == "u"
+
+
+def test_logit_bias_and_banned_ends(server):
+    vocabulary = server.served.vocabulary
+    a, b = vocabulary.encode("a")[0], vocabulary.encode("b")[0]
+    options = {"prompt": "x ", "heal": "off", "max_tokens": 4, "temperature": 0}
+    assert text_of(server.post("/v1/completions", logit_bias={str(a): 100}, **options)) == "aaaa"
+    ended = server.post("/v1/completions", logit_bias={"0": 100}, **options)
+    assert text_of(ended) == "" and ended.json()["choices"][0]["finish_reason"] == "stop"
+    longer = server.post("/v1/completions", logit_bias={"0": 100, str(b): 90}, min_tokens=2, **options)
+    assert text_of(longer) == "bb"
+    assert text_of(server.post("/v1/completions", logit_bias={"0": 100, str(b): 90}, ignore_eos=True, **options)) == "bbbb"
+    stopped = server.post("/v1/completions", logit_bias={str(a): 100}, stop_token_ids=[a], **options)
+    assert text_of(stopped) == "" and stopped.json()["choices"][0]["stop_reason"] == a
+
+
+def test_the_cache_of_prompts_is_used(server):
+    prompt = "The company hired an intermediate developer: foo bar foobar abba " * 3
+    first = server.post("/v1/completions", prompt=prompt + "retur", max_tokens=2, temperature=0).json()
+    again = server.post("/v1/completions", prompt=prompt + "retur", max_tokens=2, temperature=0).json()
+    assert again["usage"]["prompt_tokens_details"]["cached_tokens"] > first["usage"]["prompt_tokens"] - 8
+    assert again["choices"][0]["text"] == first["choices"][0]["text"]
+    fresh = server.post("/v1/completions", prompt=prompt + "retur", max_tokens=2, temperature=0, echo=True, logprobs=0)
+    assert fresh.json()["choices"][0]["text"].endswith(first["choices"][0]["text"])
+
+
+def test_figures(server):
+    text = server.client.get("/metrics").text
+    for name in ("queue_waiting", "mask_microseconds", "first_mask_milliseconds", "prompts_healed", "tokens_cached"):
+        assert name in text
+    assert server.client.get("/healthz").json()["status"] == "ok"
