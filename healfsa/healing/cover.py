@@ -88,7 +88,9 @@ class CoverTree:
         return seen
 
 
-def covers(vocabulary: Vocabulary, boundary: Boundary, over: str = "canonical", *, most: int = MOST) -> CoverTree:
+def covers(
+    vocabulary: Vocabulary, boundary: Boundary, over: str = "canonical", *, strict: bool = True, most: int = MOST
+) -> CoverTree:
     """Return the covers of a boundary's owed bytes.
 
     Parameters
@@ -98,6 +100,9 @@ def covers(vocabulary: Vocabulary, boundary: Boundary, over: str = "canonical", 
         From `heal`, with any policy.
     over : "canonical" or "all"
         Only tokenizations that the tokenizer can make of a text that begins with the prompt, or every segmentation.
+    strict : bool
+        Over "canonical": whether the last token, too, must be canonical behind its path.  Without, it may be any token
+        that fits, as in generation that goes on freely.
     most : int
         Paths at most, over "all"; those of fewer tokens first.
 
@@ -110,10 +115,10 @@ def covers(vocabulary: Vocabulary, boundary: Boundary, over: str = "canonical", 
         canon = canon_of(vocabulary)
         grown = None if canon is None else canonical_paths(canon, boundary)
         if grown is not None:
-            return _flat(boundary, grown, over)
+            return flat(boundary, grown if strict else _loose(vocabulary, boundary.owed, grown), over)
     elif over != "all":
         raise PromptError(f"covers are over 'canonical' or 'all', not {over!r}")
-    return _flat(boundary, all_paths(vocabulary, boundary.owed, most), over)
+    return flat(boundary, all_paths(vocabulary, boundary.owed, most), over)
 
 
 @dataclass(slots=True)
@@ -139,7 +144,7 @@ class Growing:
         return number
 
 
-def _flat(boundary: Boundary, grown: Growing, over: str) -> CoverTree:
+def flat(boundary: Boundary, grown: Growing, over: str) -> CoverTree:
     """Return the finished tree."""
     paths = list(grown.index)
     parents = [-1, *(grown.index[path[:-1]] for path in paths[1:])]
@@ -149,6 +154,15 @@ def _flat(boundary: Boundary, grown: Growing, over: str) -> CoverTree:
         raise PromptError("no tokens can write the owed bytes", boundary.owed, hint="heal with policy 'off'")
     columns = (np.array(c, dtype=np.int32) for c in (tokens, parents, [len(p) for p in paths], grown.covered))
     return CoverTree(boundary.keep, boundary.owed, *columns, leaves, np.array(grown.ends), over, grown.cut)
+
+
+def _loose(vocabulary: Vocabulary, owed: bytes, grown: Growing) -> Growing:
+    """Let every token end a cover that fits."""
+    for number, at in enumerate(grown.covered):
+        ids = longer(vocabulary, owed[at:]) if at < len(owed) else vocabulary.trie.order
+        grown.leaves[number] = [ids]
+        grown.ends[number] = at == len(owed)
+    return grown
 
 
 def _union(found: list[np.ndarray]) -> np.ndarray:
@@ -164,8 +178,8 @@ def _union(found: list[np.ndarray]) -> np.ndarray:
 def all_paths(vocabulary: Vocabulary, owed: bytes, most: int) -> Growing:
     """Return every segmentation of every beginning of the owed bytes, those of fewer tokens first."""
     trie, size = vocabulary.trie, len(owed)
-    steps = [_beginnings(vocabulary, owed[at:]) for at in range(size)]
-    runs = [_longer(vocabulary, owed[at:]) for at in range(size)] + [trie.order]
+    steps = [beginnings(vocabulary, owed[at:]) for at in range(size)]
+    runs = [longer(vocabulary, owed[at:]) for at in range(size)] + [trie.order]
     grown = Growing()
     level: list[tuple[tuple[int, ...], tuple[int, ...], int]] = [((), (), 0)]
     while level:
@@ -183,7 +197,7 @@ def all_paths(vocabulary: Vocabulary, owed: bytes, most: int) -> Growing:
     return grown
 
 
-def _beginnings(vocabulary: Vocabulary, rest: bytes) -> list[tuple[int, int]]:
+def beginnings(vocabulary: Vocabulary, rest: bytes) -> list[tuple[int, int]]:
     """Return the tokens that are a beginning of `rest` (or all of it), the longest first, with their lengths."""
     trie, found, length = vocabulary.trie, [], 0
     while length < len(rest):
@@ -195,7 +209,7 @@ def _beginnings(vocabulary: Vocabulary, rest: bytes) -> list[tuple[int, int]]:
     return found[::-1]
 
 
-def _longer(vocabulary: Vocabulary, rest: bytes) -> np.ndarray:
+def longer(vocabulary: Vocabulary, rest: bytes) -> np.ndarray:
     """Return the tokens that begin with `rest` and are longer."""
     trie = vocabulary.trie
     node = trie.find(rest)

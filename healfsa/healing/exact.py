@@ -240,6 +240,7 @@ def exact(
     model: Model,
     *,
     over: str = "canonical",
+    strict: bool = True,
     allowed: Allowed | None = None,
 ) -> Weighed:
     """Weigh the covers of a boundary: one call of the model for the whole tree.
@@ -252,11 +253,12 @@ def exact(
         ``model(paths)`` returns float[n, V], the log-probabilities of the next token behind each path of token ids
         (behind ``boundary.keep``).
     over : "canonical" or "all"
+    strict : bool
         See `covers`.
     allowed : Allowed, optional
         What a grammar allows behind the prompt: `AllowedByIndex` or `AllowedByText`.
     """
-    tree = covers(vocabulary, boundary, over)
+    tree = covers(vocabulary, boundary, over, strict=strict)
     return weigh(vocabulary, tree, model(tree.paths), allowed)
 
 
