@@ -18,17 +18,17 @@ from healfsa.grammar.json_schema.nodes import FALSE, TRUE, Formulas, Node
 from healfsa.grammar.json_schema.strings import smaller
 
 EVERY = 1 << 60
-Simple = Callable[[Node], bool]
-MOST_ALTERNATIVES = 8
+Without = Callable[[Node, Node], tuple[Node, bool]]
 
 
 @dataclass(frozen=True, slots=True)
 class Contains:
-    """From `least` to `most` items satisfy `node`."""
+    """From `least` to `most` of the items from index `start` on satisfy `node`."""
 
     node: Node
     least: int
     most: int | None
+    start: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,34 +106,47 @@ def tidy(facts: Arrays) -> Arrays | None:
                 return None
             continue
         contains.append(part)
-    least = max([facts.least, *(c.least for c in contains)])
+    least = max([facts.least, *(c.start + c.least for c in contains if c.least)])
     if most is not None and most < least:
         return None
     prefix = facts.prefix if most is None else facts.prefix[:most]
     return replace(facts, prefix=prefix, most=most, least=least, contains=tuple(contains))
 
 
-def negate(facts: Arrays, formulas: Formulas, simple: Simple) -> tuple[Arrays, ...] | None:
-    """Return descriptions whose union is every array that is not in `facts`; None where that is not cheap."""
-    if facts.unique or facts.asides or (facts.prefix and facts.rest not in (TRUE, FALSE)):
-        return None
-    if not all(n is TRUE or simple(n) for n in (*facts.prefix, facts.rest)):
-        return None
+def violations(a: Arrays, b: Arrays, without: Without) -> tuple[list[Arrays], int]:
+    """Return descriptions whose union, within `a`, is what `b` refuses, and how many of them have a costly complement.
+
+    `without(x, y)` is the formula of what x accepts and y refuses, and whether it is costly.
+    """
+    found: list[Arrays] = []
+    costly = 0
+    length = max(len(a.prefix), len(b.prefix))
+    for i in range(length):
+        node, hard = without(a.at(i), b.at(i))
+        if node is not FALSE:
+            found.append(Arrays(prefix=(TRUE,) * i + (node,), least=i + 1))
+            costly += hard
+    node, hard = without(a.rest, b.rest)
+    if node is not FALSE:
+        found.append(Arrays(contains=(Contains(node, 1, None, length),), least=length + 1))
+        costly += hard
+    if b.least > a.least:
+        found.append(Arrays(most=b.least - 1))
+    if b.most is not None and (a.most is None or a.most > b.most):
+        found.append(Arrays(least=b.most + 1))
+    for part in b.contains:
+        found += _miscounted(part)
+    if b.unique and not a.unique:
+        found.append(Arrays(asides=(Aside(False, (Arrays(unique=True),)),)))
+    found += [Arrays(asides=(Aside(not x.positive, x.facts),)) for x in b.asides]
+    return found, costly
+
+
+def _miscounted(part: Contains) -> list[Arrays]:
     found = []
-    if facts.least > 0:
-        found.append(Arrays(most=facts.least - 1))
-    if facts.most is not None:
-        found.append(Arrays(least=facts.most + 1))
-    for i, node in enumerate(facts.prefix):
-        if node is not TRUE:
-            found.append(Arrays(prefix=(TRUE,) * i + (formulas.negated(node),), least=i + 1))
-    if facts.rest is FALSE:
-        found.append(Arrays(least=len(facts.prefix) + 1))
-    elif facts.rest is not TRUE:
-        found.append(Arrays(contains=(Contains(formulas.negated(facts.rest), 1, None),), least=1))
-    for part in facts.contains:
-        if part.least > 0:
-            found.append(Arrays(contains=(Contains(part.node, 0, part.least - 1),)))
-        if part.most is not None:
-            found.append(Arrays(contains=(Contains(part.node, part.most + 1, None),), least=part.most + 1))
-    return tuple(found) if len(found) <= MOST_ALTERNATIVES else None
+    if part.least > 0:
+        found.append(Arrays(contains=(replace(part, least=0, most=part.least - 1),)))
+    if part.most is not None:
+        few = part.most + 1
+        found.append(Arrays(contains=(replace(part, least=few, most=None),), least=part.start + few))
+    return found

@@ -78,7 +78,7 @@ class Compiler:
         self.writer = Writer(style)
         self.strings = StringText(self.writer)
         self.raw = StringText(RawWriter())
-        self.emitter = Emitter(self.writer, self.strings, self.shape, self.domain, self.key_body)
+        self.emitter = Emitter(self.writer, self.strings, self.formulas, self.shape, self.domain, self.key_body)
         self.report: dict[ReportEntry, None] = {}
         self.emptied: dict[Node, str] = {}
         self._shapes: dict[Node, Shape] = {}
@@ -133,7 +133,10 @@ class Compiler:
                 found, start = known, end
                 break
         for part in parts[start:]:
-            found = self.algebra.meet(found, self.shape(part))
+            if isinstance(part, Negated):
+                found = self.algebra.subtract(found, self.shape(part.part))
+            else:
+                found = self.algebra.meet(found, self.shape(part))
         return found
 
     def _schema(self, node: Leaf) -> Shape:
@@ -164,7 +167,7 @@ class Compiler:
         try:
             found = make(self, place, value)
         except UnsupportedFeature as error:
-            self.refuse(place, keyword, error.message, error)
+            self.refuse(place, keyword, "", error)
             return None
         self.note(place, keyword, "enforced")
         return found
@@ -271,11 +274,15 @@ class Compiler:
 
     def refuse(self, place: Place, keyword: str, why: str, error: UnsupportedFeature | None = None) -> None:
         """Raise `UnsupportedFeature` with the pointer, or only note it where the caller asked for warnings."""
-        if not self.warn:
-            instead = error.instead if error is not None else ""
-            feature = error.feature if error is not None else keyword
-            raise UnsupportedFeature(feature, pointer=place.at(keyword), instead=instead, detail=why) from error
-        self.note(place, keyword, "refused", why)
+        known = error or UnsupportedFeature(keyword, detail=why)
+        if self.warn:
+            self.note(place, keyword, "refused", known.message)
+        elif known.pointer:
+            raise known
+        else:
+            detail = known.message.partition(": ")[2]
+            where = place.at(keyword)
+            raise UnsupportedFeature(known.feature, pointer=where, instead=known.instead, detail=detail) from error
 
     # the whole
 

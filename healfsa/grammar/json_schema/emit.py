@@ -17,8 +17,9 @@ from collections.abc import Callable
 from healfsa.errors import UnsupportedFeature
 from healfsa.grammar import expression as ex
 from healfsa.grammar.json_schema import numerals
-from healfsa.grammar.json_schema.arrays import Arrays, Contains
-from healfsa.grammar.json_schema.nodes import FALSE, TRUE, Node
+from healfsa.grammar.json_schema.arrays import Arrays
+from healfsa.grammar.json_schema.counting import Counting
+from healfsa.grammar.json_schema.nodes import FALSE, TRUE, Formulas, Node
 from healfsa.grammar.json_schema.numbers import Numbers
 from healfsa.grammar.json_schema.objects import Family, Objects
 from healfsa.grammar.json_schema.shapes import Shape
@@ -29,8 +30,11 @@ from healfsa.grammar.json_schema.text import Writer
 class Emitter:
     """Writes formulas as expressions; `shape` tells their meaning, `domain` the finite set of values of some."""
 
-    def __init__(self, writer: Writer, strings: StringText, shape: Callable[[Node], Shape], domain, names) -> None:
+    def __init__(
+        self, writer: Writer, strings: StringText, formulas: Formulas, shape: Callable[[Node], Shape], domain, names
+    ) -> None:
         self.writer = writer
+        self.formulas = formulas
         self.strings = strings
         self.shape = shape
         self.domain = domain
@@ -85,8 +89,7 @@ class Emitter:
 
     def array(self, facts: Arrays, depth: int, ordered: bool) -> ex.Expression:
         """Return the texts of the arrays in `facts`."""
-        parts = [self._sequence(facts, depth, ordered)]
-        parts += [self._containing(c, depth) for c in facts.contains]
+        parts = [self._counted(facts, depth, ordered) if facts.contains else self._sequence(facts, depth, ordered)]
         if facts.unique and (facts.most is None or facts.most > 1):
             parts.append(self._unique(facts, depth))
         for aside in facts.asides:
@@ -94,7 +97,7 @@ class Emitter:
             parts.append(other if aside.positive else ex.complement(other))
         return ex.both(*parts)
 
-    def _wrap_array(self, inner: ex.Expression, depth: int, empty: bool) -> ex.Expression:
+    def wrap_array(self, inner: ex.Expression, depth: int, empty: bool) -> ex.Expression:
         return self.writer.wrap(b"[", inner, b"]", depth, empty)
 
     def _sequence(self, facts: Arrays, depth: int, ordered: bool) -> ex.Expression:
@@ -105,27 +108,18 @@ class Emitter:
         tail = ex.repeat(ex.concat(comma, rest), max(0, facts.least - max(count, 1)), most)
         if not count:
             inner = ex.concat(rest, tail) if facts.most != 0 else ex.NOTHING
-            return self._wrap_array(inner, depth, facts.least == 0)
+            return self.wrap_array(inner, depth, facts.least == 0)
         pieces: list[ex.Expression] = [tail]
         for i in range(count - 1, 0, -1):
             pieces.append(ex.concat(comma, self.value(facts.prefix[i], depth + 1, ordered)))
             if i >= facts.least:
                 pieces = [ex.optional(ex.concat(*reversed(pieces)))]
         inner = ex.concat(self.value(facts.prefix[0], depth + 1, ordered), *reversed(pieces))
-        return self._wrap_array(inner if facts.most != 0 else ex.NOTHING, depth, facts.least == 0)
+        return self.wrap_array(inner if facts.most != 0 else ex.NOTHING, depth, facts.least == 0)
 
-    def _containing(self, part: Contains, depth: int) -> ex.Expression:
-        """Return the arrays in which `least` to `most` items satisfy a formula."""
-        comma, every = self.writer.comma(depth + 1), self.value(TRUE, depth + 1, False)
-        inside = self.value(part.node, depth + 1, False)
-        outside = every if part.most is None else ex.both(every, ex.complement(inside))
-        others = ex.repeat(ex.concat(comma, outside))
-        one = ex.concat(comma, inside, others)
-        most = part.most
-        later = ex.repeat(one, max(0, part.least - 1), None if most is None else max(0, most - 1))
-        first_in = ex.concat(inside, others, later) if most != 0 else ex.NOTHING
-        first_out = ex.concat(outside, others, ex.repeat(one, part.least, most))
-        return self._wrap_array(ex.choice(first_in, first_out), depth, part.least == 0)
+    def _counted(self, facts: Arrays, depth: int, ordered: bool) -> ex.Expression:
+        """Return the arrays with `contains`: one rule for what may follow so many items with so many hits."""
+        return Counting(facts, self, depth, ordered).array()
 
     def _unique(self, facts: Arrays, depth: int) -> ex.Expression:
         """Return the arrays without two equal items: each value of a finite set at most once, in any order."""
@@ -135,7 +129,7 @@ class Emitter:
             raise UnsupportedFeature("uniqueItems", instead="items from a finite set (enum, boolean, a range of integers)")
         options = tuple(self.value(m, depth + 1, False) for m in members)
         inner = ex.Members(options, frozenset(), self.writer.comma(depth + 1), None, 1, None, False)
-        return self._wrap_array(inner if options else ex.NOTHING, depth, True)
+        return self.wrap_array(inner if options else ex.NOTHING, depth, True)
 
     # objects
 

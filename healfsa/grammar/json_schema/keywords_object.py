@@ -81,9 +81,7 @@ def _families(compiler, matched: tuple[tuple[str, Node], ...], other: Node) -> t
         found = [f for f in grown if compiler.possible(f[0])]
     families = []
     for tests, nodes in found:
-        node = compiler.formulas.all_of(*nodes) if nodes else other
-        if node is not FALSE:
-            families.append(Family(tests, node))
+        families.append(Family(tests, compiler.formulas.all_of(*nodes) if nodes else other))
     return tuple(families)
 
 
@@ -116,8 +114,10 @@ def property_names(compiler, place: Place, value: Any) -> Shape:
     names = compiler.finite_strings(node)
     if names is not None:
         listed = tuple((name, TRUE) for name in names)
-        return with_objects(Objects(listed=listed, families=(), implicit=False, most=len(names)))
-    return with_objects(Objects(families=(Family(frozenset((KeyTest(node),)), TRUE),), implicit=True))
+        return with_objects(Objects(listed=listed, families=objects.CLOSED, implicit=False, most=len(names)))
+    test = KeyTest(node)
+    split = Family(frozenset((test,)), TRUE), Family(frozenset((replace(test, positive=False),)), FALSE)
+    return with_objects(Objects(families=split))
 
 
 def dependent_required(compiler, place: Place, value: Any, keyword: str = "dependentRequired") -> Shape:

@@ -104,7 +104,7 @@ def _constant_object(compiler, value: dict, pointer: str, keyword: str) -> objec
     listed = tuple((k, _constant(compiler, v, pointer, keyword)) for k, v in value.items())
     names = tuple(value)
     return objects.Objects(
-        listed, names, (), frozenset(names), len(names), len(names), implicit=False
+        listed, names, objects.CLOSED, frozenset(names), len(names), len(names), implicit=False
     )
 
 

@@ -2,8 +2,7 @@
 
 In: formulas for keys, counts, required names. Out: `Objects`, closed under intersection; complement where it is cheap.
 Idea: names that a schema speaks of are listed with a formula each; all other keys fall into disjoint families (told apart by
-    patterns and `propertyNames`), each with one formula; a key that is in no family is forbidden. So merging two schemas is
-    look-up by name and a product of families.
+    patterns and `propertyNames`), each with one formula. So merging two schemas is look-up by name and a product of families.
 Cost: O(names + families²) an operation.
 Source: JSON Schema Core 2020-12, section 10.3.2; Validation, section 6.5.
 Not here: expressions (see objects_text.py).
@@ -15,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from healfsa.errors import UnsupportedFeature
-from healfsa.grammar.json_schema.arrays import MOST_ALTERNATIVES, Aside, Simple
+from healfsa.grammar.json_schema.arrays import Aside, Without
 from healfsa.grammar.json_schema.nodes import FALSE, TRUE, Formulas, Node
 from healfsa.grammar.json_schema.strings import smaller
 
@@ -55,11 +54,12 @@ class Seen:
 
 NOT_SEEN = Seen()
 OPEN = (Family(frozenset(), TRUE),)
+CLOSED = (Family(frozenset(), FALSE),)
 
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """Objects of `least` to `most` members.
+    """Objects of `least` to `most` members; every key that is not listed is in exactly one of `families`.
 
     `listed` are names with formulas; `order` are those that `properties` names, in its order. `implicit` says that nothing was
     said about other keys.
@@ -142,7 +142,7 @@ def _meet_families(a: Objects, b: Objects, formulas: Formulas) -> tuple[Family, 
         for y in b.families:
             tests = x.tests | y.tests
             node = formulas.all_of(x.node, y.node)
-            if node is not FALSE and not any(replace(t, positive=not t.positive) in tests for t in tests):
+            if not any(replace(t, positive=not t.positive) in tests for t in tests):
                 found.append(Family(tests, node))
     if len(found) > MOST_FAMILIES:
         raise UnsupportedFeature("patternProperties", detail=f"more than {MOST_FAMILIES} ways in which they overlap")
@@ -157,30 +157,46 @@ def tidy(facts: Objects, holds: Holds) -> Objects | None:
     if any(node is FALSE and name in facts.required for name, node in listed):
         return None
     least, most = max(facts.least, len(facts.required)), facts.most
-    if not facts.families:
+    if all(f.node is FALSE for f in facts.families):
         most = smaller(most, sum(node is not FALSE for _, node in listed))
     if most is not None and most < least:
         return None
     return replace(facts, listed=listed, least=least, most=most)
 
 
-def negate(facts: Objects, formulas: Formulas, simple: Simple) -> tuple[Objects, ...] | None:
-    """Return descriptions whose union is every object that is not in `facts`; None where that is not cheap."""
-    if facts.asides or facts.families != OPEN:
-        return None
-    if not all(n is TRUE or simple(n) for _, n in facts.listed):
-        return None
-    found = []
-    for name, node in facts.listed:
-        if name in facts.required:
-            found.append(Objects(listed=((name, FALSE),)))
-        if node is not TRUE:
-            found.append(Objects(listed=((name, formulas.negated(node)),), required=frozenset((name,)), least=1))
-    if facts.least > len(facts.required):
-        found.append(Objects(most=facts.least - 1))
-    if facts.most is not None:
-        found.append(Objects(least=facts.most + 1))
-    return tuple(found) if len(found) <= MOST_ALTERNATIVES else None
+def violations(a: Objects, b: Objects, holds: Holds, without: Without) -> tuple[list[Objects], int]:
+    """Return descriptions whose union, within `a`, is what `b` refuses, and how many of them have a costly complement.
+
+    `without(x, y)` is the formula of what x accepts and y refuses, and whether it is costly.
+    """
+    found = [Objects(listed=((name, FALSE),)) for name in sorted(b.required - a.required)]
+    costly = 0
+    for name in dict.fromkeys(name for name, _ in (*b.listed, *a.listed)):
+        node, hard = without(at(a, name, holds), at(b, name, holds))
+        if node is not FALSE:
+            found.append(Objects(listed=((name, node),), required=frozenset((name,)), least=1))
+            costly += hard
+    if a.families != b.families and _family_violated(a, b, without):
+        names = tuple((name, TRUE) for name in dict.fromkeys(n for n, _ in (*b.listed, *a.listed)))
+        found.append(Objects(asides=(Aside(False, (replace(ALL, listed=names, families=b.families, implicit=False),)),)))
+        costly += 1
+    if b.least > max(len(b.required), a.least):
+        found.append(Objects(most=b.least - 1))
+    if b.most is not None and (a.most is None or a.most > b.most):
+        found.append(Objects(least=b.most + 1))
+    found += [Objects(asides=(Aside(not x.positive, x.facts),)) for x in b.asides]
+    return found, costly
+
+
+def _family_violated(a: Objects, b: Objects, without: Without) -> bool:
+    """Say whether some unlisted key may have a value that suits `a` and not `b`."""
+    for x in a.families:
+        for y in b.families:
+            tests = x.tests | y.tests
+            apart = any(replace(t, positive=not t.positive) in tests for t in tests)
+            if not apart and without(x.node, y.node)[0] is not FALSE:
+                return True
+    return False
 
 
 def without_unlisted(facts: Objects, node: Node, formulas: Formulas, holds: Holds) -> Objects | None:
@@ -195,15 +211,14 @@ def without_unlisted(facts: Objects, node: Node, formulas: Formulas, holds: Hold
 def split_families(patterned: list[tuple[str, Node]], other: Node) -> tuple[Family, ...]:
     """Return disjoint families for the first pattern that fits, and for keys that fit none (`other`).
 
-    Only right where the formulas of the patterns agree; see `overlapping` for patterns that may hold together.
+    Only right where the formulas of the patterns agree.
     """
     found: list[Family] = []
     before: frozenset[KeyTest] = frozenset()
     for pattern, node in patterned:
-        if node is not FALSE:
-            found.append(Family(before | {KeyTest(pattern)}, node))
+        found.append(Family(before | {KeyTest(pattern)}, node))
         before |= {KeyTest(pattern, False)}
-    return (*found, *([] if other is FALSE else [Family(before, other)]))
+    return (*found, Family(before, other))
 
 
 def by_presence(facts: Objects) -> tuple[Objects, ...]:

@@ -38,15 +38,55 @@ class Place:
     draft: str
     resolver: Any = field(repr=False)
     scope: tuple[str, ...] = ()
+    content: int = 0
 
     @property
     def key(self) -> tuple:
-        """Equal for the same schema object reached with the same base and dynamic scope."""
-        return id(self.schema), self.draft, self.resolver._base_uri, self.scope
+        """Equal for equal schemas reached with the same base and dynamic scope."""
+        return self.content, self.draft, self.resolver._base_uri, self.scope
 
     def at(self, *tokens: str | int) -> str:
         """Return the pointer of something inside this schema."""
         return self.pointer + "".join("/" + str(t).replace("~", "~0").replace("/", "~1") for t in tokens)
+
+
+class Contents:
+    """Numbers for JSON values, equal exactly for equal values with equal key order; one pass over each document."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, int] = {}
+        self._known: dict[Any, int] = {}
+        self._kept: list[Any] = []
+
+    def of(self, value: Any) -> int:
+        """Return the number of `value`; iterative, so that depth does not matter."""
+        if id(value) in self._of and isinstance(value, (dict, list)):
+            return self._of[id(value)]
+        left = [(value, False)]
+        while left:
+            part, ready = left.pop()
+            if not isinstance(part, (dict, list)) or id(part) in self._of:
+                continue
+            if ready:
+                self._of[id(part)] = self._intern(self._key(part))
+                self._kept.append(part)
+            else:
+                left.append((part, True))
+                left += [(v, False) for v in (part.values() if isinstance(part, dict) else part)]
+        return self._number(value)
+
+    def _key(self, part: dict | list) -> tuple:
+        if isinstance(part, dict):
+            return ("object", *((k, self._number(v)) for k, v in part.items()))
+        return ("array", *(self._number(v) for v in part))
+
+    def _number(self, value: Any) -> int:
+        if isinstance(value, (dict, list)):
+            return self._of[id(value)]
+        return self._intern((type(value).__name__, repr(value)))
+
+    def _intern(self, key: tuple) -> int:
+        return self._known.setdefault(key, len(self._known))
 
 
 class References:
@@ -61,10 +101,14 @@ class References:
         registry = Registry(retrieve=_retriever(retrieve, self.specification)).with_resource(self.base, resource)
         self.resolver = registry.resolver(base_uri=self.base)
         self.schema = schema
+        self.contents = Contents()
 
     def root(self) -> Place:
         """Return the place of the whole schema."""
-        return Place(self.schema, "#", self.draft, self.resolver, self._scope(self.resolver))
+        return self._place(self.schema, "#", self.draft, self.resolver)
+
+    def _place(self, schema: Any, pointer: str, draft: str, resolver: Any) -> Place:
+        return Place(schema, pointer, draft, resolver, self._scope(resolver), self.contents.of(schema))
 
     def child(self, place: Place, schema: Any, *tokens: str | int) -> Place:
         """Return the place of a subschema that lies inside `place`."""
@@ -78,7 +122,7 @@ class References:
             resource = Resource(contents=schema, specification=DRAFTS[draft])
             if _own_identity(resource):
                 resolver = resolver.in_subresource(resource)
-        return Place(schema, pointer, draft, resolver, self._scope(resolver))
+        return self._place(schema, pointer, draft, resolver)
 
     def _scope(self, resolver: Any) -> tuple[str, ...]:
         if not self.dynamic:
@@ -102,7 +146,7 @@ class References:
         if not isinstance(schema, (dict, bool)):
             raise SchemaError(f"{keyword} {reference!r} points to something that is no schema", place.at(keyword), keyword)
         draft = draft_of(schema, place.draft, False)
-        return Place(schema, reference, draft, resolved.resolver, self._scope(resolved.resolver))
+        return self._place(schema, reference, draft, resolved.resolver)
 
     def follow_static(self, place: Place, reference: Any) -> Place:
         """Follow `$ref`: a dynamic anchor is an ordinary one here."""
@@ -121,7 +165,7 @@ class References:
         except exceptions.NoSuchAnchor:
             return None
         inner = holder.resolver.in_subresource(anchor.resource)
-        return Place(anchor.resource.contents, reference, place.draft, inner, self._scope(inner))
+        return self._place(anchor.resource.contents, reference, place.draft, inner)
 
     def follow_recursive(self, place: Place) -> Place:
         """Follow `$recursiveRef: "#"` of draft 2019-09."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 from healfsa.errors import UnsupportedFeature
 from healfsa.grammar.json_schema import arrays, numbers, objects, strings
-from healfsa.grammar.json_schema.arrays import Aside, Arrays
-from healfsa.grammar.json_schema.nodes import FALSE, Formulas, Node
+from healfsa.grammar.json_schema.arrays import Aside, Arrays, Contains
+from healfsa.grammar.json_schema.nodes import FALSE, TRUE, Formulas, Node
 from healfsa.grammar.json_schema.numbers import Numbers
 from healfsa.grammar.json_schema.objects import Holds, Objects
 from healfsa.grammar.json_schema.strings import Strings, Test
@@ -24,6 +24,7 @@ from healfsa.grammar.json_schema.strings import Strings, Test
 MOST_PRODUCTS = 64
 MOST_PAIRS = 4096
 MOST_OBJECTS = 256
+MOST_COSTLY = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +81,22 @@ class Algebra:
 
     def meet_arrays(self, a: Arrays, b: Arrays) -> Arrays | None:
         """Return the intersection of two descriptions of arrays."""
-        return arrays.meet(a, b, self.formulas)
+        met = arrays.meet(a, b, self.formulas)
+        if met is None or any(self._lacking(met, part) for part in met.contains):
+            return None
+        return met
+
+    def _lacking(self, facts: Arrays, part: Contains) -> bool:
+        """Say whether an item that `part` demands plainly cannot be."""
+        nodes = {*facts.prefix[part.start :], *([facts.rest] if facts.most is None or facts.most > len(facts.prefix) else [])}
+        return part.least > 0 and all(self._nodes_apart(n, part.node, 2) for n in nodes)
 
     def meet_objects(self, a: Objects, b: Objects) -> Objects | None:
         """Return the intersection of two descriptions of objects."""
         return objects.meet(a, b, self.formulas, self.holds)
 
-    def _aside_array(self, a: Arrays, others: tuple[Arrays, ...], positive: bool = True) -> Arrays | None:
-        return replace(a, asides=_with(a.asides, self._aside(positive, others)))
+    def _aside_array(self, a: Arrays, others: tuple[Arrays, ...]) -> Arrays:
+        return replace(a, asides=_with(a.asides, self._aside(True, others)))
 
     def _aside(self, positive: bool, facts: tuple) -> Aside:
         return self.formulas.interned(("aside", positive, facts), lambda: Aside(positive, facts))
@@ -169,8 +178,16 @@ class Algebra:
         left, right = self.known(a), self.known(b)
         return left is not None and right is not None and self.apart(left, right, depth)
 
-    def simple(self, node: Node) -> bool:
-        """Say whether the complement of `node` is cheap: it speaks of scalars only."""
+    def without(self, a: Node, b: Node) -> tuple[Node, bool]:
+        """Return the formula of what `a` accepts and `b` refuses, and whether its complement is costly."""
+        if a is FALSE or b is TRUE or a is b:
+            return FALSE, False
+        if b is FALSE or self._nodes_apart(a, b, 2):
+            return a, False
+        return self.formulas.all_of(a, self.formulas.negated(b)), not self._simple(b)
+
+    def _simple(self, node: Node) -> bool:
+        """Say whether `node` speaks of scalars only."""
         shape = self.known(node)
         if shape is None:
             return False
@@ -180,18 +197,23 @@ class Algebra:
         for b in taken:
             if b == arrays.ALL:
                 return ()
-            found = tuple(p for a in found for p in self._array_without(a, b))
+            found = tuple(p for a in found for p in self._array_without(a, b, len(found)))
         return found
 
-    def _array_without(self, a: Arrays, b: Arrays) -> list[Arrays]:
+    def _array_without(self, a: Arrays, b: Arrays, width: int) -> list[Arrays]:
         if a == b:
             return []
         if self.meet_arrays(a, b) is None:
             return [a]
-        parts = arrays.negate(b, self.formulas, self.simple)
-        if parts is None or len(parts) > MOST_PRODUCTS:
-            return [self._aside_array(a, (b,), False)]
-        return [m for p in parts if (m := self.meet_arrays(a, p)) is not None]
+        parts, costly = arrays.violations(a, b, self.without)
+        if costly > MOST_COSTLY or (len(parts) > 1 and len(parts) * width > MOST_PRODUCTS):
+            return [replace(a, asides=_with(a.asides, self._aside(False, (b,))))]
+        return [m for p in parts if (m := self.meet_arrays(a, self._interned(p))) is not None]
+
+    def _interned(self, facts: Arrays | Objects) -> Arrays | Objects:
+        if not facts.asides:
+            return facts
+        return replace(facts, asides=tuple(self._aside(x.positive, x.facts) for x in facts.asides))
 
     def _subtract_objects(self, found: tuple[Objects, ...], taken: tuple[Objects, ...]) -> tuple[Objects, ...]:
         for b in taken:
@@ -205,12 +227,18 @@ class Algebra:
             return []
         if self.objects_apart(a, b):
             return [a]
-        parts = objects.negate(b, self.formulas, self.simple)
-        if parts is None or (len(parts) > 1 and len(parts) * width > MOST_PRODUCTS):
+        parts, costly = objects.violations(a, b, self.holds, self.without)
+        if costly > MOST_COSTLY or (len(parts) > 1 and len(parts) * width > MOST_PRODUCTS):
             aside = self.aside_object(a, (b,), False)
             return [] if aside is None else [aside]
-        met = [self.meet_objects(a, p) for p in parts if not self.objects_apart(a, p)]
+        met = [self._meet_violation(a, p) for p in parts if not self.objects_apart(a, p)]
         return [m for m in met if m is not None]
+
+    def _meet_violation(self, a: Objects, part: Objects) -> Objects | None:
+        if part.asides:
+            aside = part.asides[0]
+            return self.aside_object(a, aside.facts, aside.positive)
+        return self.meet_objects(a, part)
 
 
 def _with(asides: tuple[Aside, ...], aside: Aside) -> tuple[Aside, ...]:
