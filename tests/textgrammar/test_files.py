@@ -1,4 +1,4 @@
-"""The grammars that come with the library: what they accept, and that random walks end in texts their languages accept."""
+"""The grammars that come with the library: what they accept, and that random walks end in valid texts."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from healfsa.errors import GrammarError, UnsupportedFeature
+from healfsa.errors import GrammarError, RegexSyntaxError, UnsupportedFeature
 from healfsa.grammar.expression import Expression
 from healfsa.grammar.grammar import Grammar, make_grammar
 from healfsa.grammar.regex import tree
@@ -60,7 +60,10 @@ def regex(
         raise UnsupportedFeature(
             f"a pattern of type {type(pattern).__name__}", instead="give the pattern as str; texts are matched as UTF-8"
         )
-    expression = to_expression(compile_pattern(pattern, dialect, flags, match))
+    try:
+        expression = to_expression(compile_pattern(pattern, dialect, flags, match))
+    except RecursionError:
+        raise RegexSyntaxError("groups are nested too deeply", pattern, (0, len(pattern))) from None
     return make_grammar(expression, "regex", pattern, dialect, _bits(flags), "v" in str(flags), match)
 
 
