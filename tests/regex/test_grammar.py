@@ -47,8 +47,9 @@ def test_complement_is_well_formed_text():
 def test_keys_tell_grammars_apart():
     makers = [
         healfsa.regex("a"), healfsa.regex("a", flags="i"), healfsa.regex("a", match="search"),
-        healfsa.regex("a", "ecma"), healfsa.choice("a"), healfsa.text(), healfsa.text(max_chars=1), WORDS + "a", WORDS | "a", "a" + WORDS,
-        WORDS.repeat(1), WORDS.repeat(2), healfsa.gbnf('root ::= "a"'), healfsa.lark('start: "a"'),
+        healfsa.regex("a", "ecma"), healfsa.choice("a"), healfsa.text(), healfsa.text(max_chars=1),
+        WORDS + "a", WORDS | "a", "a" + WORDS, WORDS.repeat(1), WORDS.repeat(2),
+        healfsa.gbnf('root ::= "a"'), healfsa.lark('start: "a"'),
     ]  # fmt: skip
     assert len({grammar.key for grammar in makers}) == len(makers)
     assert healfsa.regex("a").key == healfsa.regex("a").key
