@@ -57,7 +57,7 @@ async def chat_completions(request: Request) -> Response:
     context: Context = request.app.state.context
     fields = await context.fields(request)
     wanted = await context.apart(lambda: read(context, fields))
-    exchange = submitted(wanted.served, wanted.make)
+    exchange = submitted(context.mailbox, wanted.served, wanted.make)
     head = {"id": new_id("chatcmpl-"), "created": now(), "model": wanted.served.name, "system_fingerprint": None}
     if wanted.stream.wanted:
         return sse.response(sse.guarded(_stream(wanted, exchange, head)), wanted.headers)

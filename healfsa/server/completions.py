@@ -47,7 +47,7 @@ async def completions(request: Request) -> Response:
     context: Context = request.app.state.context
     fields = await context.fields(request)
     wanted = await context.apart(lambda: read(context, fields))
-    exchange = submitted(wanted.served, wanted.make)
+    exchange = submitted(context.mailbox, wanted.served, wanted.make)
     head = {"id": new_id("cmpl-"), "object": "text_completion", "created": now(), "model": wanted.served.name}
     if wanted.stream.wanted:
         return sse.response(sse.guarded(_stream(wanted, exchange, head)), wanted.headers)
@@ -160,7 +160,7 @@ class _Streamed:
 async def _stream(wanted: Completion, exchange: Exchange, head: dict[str, Any]) -> AsyncIterator[str]:
     streamed = _Streamed(wanted, exchange)
     for first in streamed.opening():
-        yield sse.data({**head, "choices": [first]})
+        yield sse.data({**head, "choices": [first]} | wanted.stream.running(exchange, {}))
     async for place, number, event in exchange.events():
         entry = streamed.chunk(place, number, event)
         if entry is not None:

@@ -19,6 +19,7 @@ from starlette.requests import Request
 
 from healfsa.server.catalogue import Catalogue, Served
 from healfsa.server.errors import ApiError
+from healfsa.server.exchange import Mailbox
 from healfsa.server.fields import Fields, depth
 from healfsa.server.metrics import Metrics
 from healfsa.server.settings import Settings
@@ -34,6 +35,7 @@ class Context:
     settings: Settings
     catalogue: Catalogue
     metrics: Metrics
+    mailbox: Mailbox = field(default_factory=Mailbox)
     limiter: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(THREADS))
 
     async def apart(self, work: Callable[[], T]) -> T:

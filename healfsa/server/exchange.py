@@ -8,6 +8,8 @@ Not here: what events mean to a client.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,24 +22,49 @@ from healfsa.server.job import Event, Failed, Finished, Job, PromptScores, Sink
 from healfsa.server.tail import Piece, Written, joined
 
 
-class Exchange:
-    """The jobs of one request; made inside the event loop."""
+class Mailbox:
+    """Hands events to an event loop, all that have gathered at once: waking the loop costs more than an event."""
 
     def __init__(self) -> None:
+        self._items: deque[tuple[asyncio.Queue[Any], Any]] = deque()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._woken = False
+
+    def exchange(self) -> Exchange:
+        """Return a new exchange; called inside the loop."""
         self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[tuple[int, int, Event]] = asyncio.Queue()
+        return Exchange(self)
+
+    def put(self, queue: asyncio.Queue[Any], item: Any) -> None:
+        """Add an event; any thread."""
+        self._items.append((queue, item))
+
+    def flush(self) -> None:
+        """Wake the loop, if there is anything for it; any thread."""
+        if self._items and not self._woken and self._loop is not None:
+            self._woken = True
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens
+                self._loop.call_soon_threadsafe(self._drain)
+
+    def _drain(self) -> None:
+        self._woken = False
+        while self._items:
+            queue, item = self._items.popleft()
+            queue.put_nowait(item)
+
+
+class Exchange:
+    """The jobs of one request; made by `Mailbox.exchange`."""
+
+    def __init__(self, mailbox: Mailbox) -> None:
+        self.mailbox = mailbox
+        self.queue: asyncio.Queue[tuple[int, int, Event]] = asyncio.Queue()
         self.jobs: list[Job] = []
 
     def sink(self, place: int) -> Sink:
         """Return the sink of job number `place`."""
-
-        def give(number: int, event: Event) -> None:
-            try:
-                self._loop.call_soon_threadsafe(self._queue.put_nowait, (place, number, event))
-            except RuntimeError:  # the loop is closed: nobody listens
-                self.cancel()
-
-        return give
+        put, queue = self.mailbox.put, self.queue
+        return lambda number, event: put(queue, (place, number, event))
 
     def cancel(self) -> None:
         """Tell the backend that nobody listens any more."""
@@ -55,7 +82,7 @@ class Exchange:
         left = sum(len(job.sequences) for job in self.jobs)
         try:
             while left:
-                place, number, event = await self._queue.get()
+                place, number, event = await self.queue.get()
                 if isinstance(event, Failed):
                     raise event.error
                 left -= isinstance(event, Finished)
@@ -99,16 +126,18 @@ class Answers:
             self.choices[place][number].finished = event
 
 
-def prepared(make: Callable[[Exchange], list[Job]]) -> Exchange:
+def prepared(mailbox: Mailbox, make: Callable[[Exchange], list[Job]]) -> Exchange:
     """Make the jobs of a request."""
-    exchange = Exchange()
+    exchange = mailbox.exchange()
     exchange.jobs = make(exchange)
+    for job in exchange.jobs:
+        job.flush = mailbox.flush
     return exchange
 
 
-def submitted(served: Served, make: Callable[[Exchange], list[Job]]) -> Exchange:
+def submitted(mailbox: Mailbox, served: Served, make: Callable[[Exchange], list[Job]]) -> Exchange:
     """Make the jobs of a request and queue them."""
-    exchange = prepared(make)
+    exchange = prepared(mailbox, make)
     served.backend.submit(exchange.jobs)
     return exchange
 
@@ -131,7 +160,7 @@ async def _left(request: Request, exchange: Exchange) -> None:
         pass
     gone = ApiError("the client has left", status=499, kind="client_closed")
     exchange.cancel()
-    exchange._queue.put_nowait((0, -1, Failed(gone)))
+    exchange.queue.put_nowait((0, -1, Failed(gone)))
 
 
 def usage(exchange: Exchange, counts: dict[tuple[int, int], int]) -> dict[str, Any]:

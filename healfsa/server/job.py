@@ -161,6 +161,7 @@ class Job:
     scores: int | None = None
     reuse: bool = True
     grammar: healfsa.Grammar | None = None
+    flush: Callable[[], None] = lambda: None  # tell the listener that the sink was given something
     cached: int = 0
     submitted: float = field(default_factory=time.monotonic)
     number: int = field(default_factory=lambda: next(_numbers))

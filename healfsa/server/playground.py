@@ -38,7 +38,7 @@ async def probe(request: Request) -> Response:
     context: Context = request.app.state.context
     fields = await context.fields(request)
     wanted = await context.apart(lambda: read(context, fields))
-    exchange = prepared(wanted.make)
+    exchange = prepared(context.mailbox, wanted.make)
     job = exchange.jobs[0]
     before = _place(job.sequences[0].matcher)
     wanted.served.backend.submit(exchange.jobs)
@@ -81,11 +81,11 @@ async def playground(request: Request) -> Response:
     context: Context = request.app.state.context
     fields = await context.fields(request)
     wanted = await context.apart(lambda: read(context, fields))
-    return sse.response(sse.guarded(_tokens(wanted)), {})
+    return sse.response(sse.guarded(_tokens(context, wanted)), {})
 
 
-async def _tokens(wanted: Completion) -> AsyncIterator[str]:
-    exchange = prepared(wanted.make)
+async def _tokens(context: Context, wanted: Completion) -> AsyncIterator[str]:
+    exchange = prepared(context.mailbox, wanted.make)
     vocabulary = wanted.served.vocabulary
     matcher = exchange.jobs[0].sequences[0].matcher.fork()  # before another thread has the original
     wanted.served.backend.submit(exchange.jobs)

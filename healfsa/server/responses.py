@@ -49,7 +49,7 @@ async def responses(request: Request) -> Response:
     context: Context = request.app.state.context
     fields = await context.fields(request)
     wanted = await context.apart(lambda: read(context, fields))
-    exchange = submitted(wanted.chat.served, wanted.chat.make)
+    exchange = submitted(context.mailbox, wanted.chat.served, wanted.chat.make)
     head = {"id": new_id("resp_"), "object": "response", "created_at": now(), **wanted.told}
     if wanted.chat.stream.wanted:
         return sse.response(_stream(wanted, exchange, head), wanted.chat.headers)

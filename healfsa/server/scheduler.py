@@ -55,6 +55,7 @@ class Scheduler:
         self._reading: deque[tuple[Job, Any, list[Choice]]] = deque()
         self._waiting: deque[Job] = deque()
         self._prefixes = PrefixStore(settings.prefix_bytes)
+        self._flushes: set[Any] = set()  # one a listener, in practice one
         self._wake = threading.Condition()
         self._closing = False
         self._stopped = False
@@ -80,6 +81,7 @@ class Scheduler:
             if self._waiting and len(self._waiting) + len(jobs) > self.settings.queue:
                 raise busy(len(self._waiting))
             self._waiting.extend(jobs)
+            self._flushes.update(job.flush for job in jobs)
             self._wake.notify()
 
     def _check(self, job: Job) -> None:
@@ -115,7 +117,13 @@ class Scheduler:
             except Exception as failure:
                 log.exception("a step failed")
                 self._give_up(broken() if not isinstance(failure, HealFSAError) else translated(failure))
+            self._flush()
         self._give_up(closing())
+        self._flush()
+
+    def _flush(self) -> None:
+        for flush in self._flushes:
+            flush()
 
     def _await(self) -> bool:
         """Wait for work; False: it is time to stop."""

@@ -1,0 +1,137 @@
+"""Streams: prompt + stream is the model's text, byte for byte; streamed is unstreamed, whatever the prompt ends with."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+
+import httpx
+import pytest
+
+from server_toy import TEXT
+
+SPECIAL = "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
+TEXTS = [*TEXT, SPECIAL + "The company hir", "<|im_start|>", " ", "\n    ", ""]
+GRAMMARS = [
+    {}, {}, {}, {"regex": r"[a-zé京🎉 ]{1,12}"}, {"guided_choice": ["été", "éclair 🎉", "naïve café"]},
+    {"json_schema": {"type": "object", "properties": {"a": {"type": "string", "maxLength": 4}, "b": {"type": "integer"}}}},
+]  # fmt: skip
+
+
+def cases(vocabulary, n, seed=0):
+    """Return requests: prompts cut anywhere, as text or as ids, which may end inside a character."""
+    draw = random.Random(seed)
+    for number in range(n):
+        text = draw.choice(TEXTS)
+        prompt = text[: draw.randint(0, len(text))]
+        if draw.random() < 0.4:
+            ids = vocabulary.encode(prompt or "é", parse_special=True)
+            prompt = ids[: draw.randint(1, len(ids))]
+            if draw.random() < 0.5:  # each byte a token: every cut inside a character is possible
+                single = [vocabulary.encode(bytes([b]))[0] for b in "été 🎉 京".encode()]
+                prompt = prompt + single[: draw.randint(1, len(single))]
+        stops = draw.sample(["a", "ab", " f", "é", "\n", "00", "o b", '"'], draw.randint(0, 2))
+        options = {"temperature": draw.choice([0, 0.7, 1.5]), "seed": number, "max_tokens": draw.randint(1, 10)}
+        yield {"prompt": prompt, "stop": stops, "echo": draw.random() < 0.2, **options, **draw.choice(GRAMMARS)}
+
+
+async def run_all(url, bodies, at_once=24):
+    gate = asyncio.Semaphore(at_once)
+
+    async def one(client, body):
+        async with gate:
+            plain = await client.post("/v1/completions", json=body)
+            assert plain.status_code == 200, plain.text
+            parts, reasons, usage, done = [], [], None, False
+            extra = {"stream": True, "stream_options": {"include_usage": True}}
+            async with client.stream("POST", "/v1/completions", json=body | extra) as response:
+                async for line in response.aiter_lines():
+                    if line == "data: [DONE]":
+                        done = True
+                    elif line:
+                        value = json.loads(line.removeprefix("data: "))
+                        usage = value["usage"] or usage
+                        for choice in value["choices"]:
+                            parts.append(choice["text"])
+                            reasons += [choice["finish_reason"]] if choice["finish_reason"] else []
+            return plain.json(), parts, reasons, usage, done
+
+    async with httpx.AsyncClient(base_url=url, timeout=120, trust_env=False) as client:
+        return await asyncio.gather(*(one(client, body) for body in bodies))
+
+
+def check(vocabulary, body, result):
+    plain, parts, reasons, usage, done = result
+    choice = plain["choices"][0]
+    assert "".join(parts) == choice["text"] and reasons == [choice["finish_reason"]] and done
+    told = {key: usage[key] for key in ("prompt_tokens", "completion_tokens", "total_tokens")}
+    assert told == {key: plain["usage"][key] for key in told}
+    assert told["completion_tokens"] <= body["max_tokens"]
+    assert not any(stop in choice["text"] for stop in body["stop"]) or body["echo"]
+
+
+def test_streamed_is_unstreamed(server):
+    vocabulary = server.served.vocabulary
+    bodies = list(cases(vocabulary, 120))  # each twice, streamed and not
+    for body, result in zip(bodies, asyncio.run(run_all(server.url, bodies)), strict=True):
+        check(vocabulary, body, result)
+
+
+@pytest.mark.slow
+def test_a_thousand_streams(server):
+    vocabulary = server.served.vocabulary
+    bodies = list(cases(vocabulary, 1000, seed=1))
+    for body, result in zip(bodies, asyncio.run(run_all(server.url, bodies)), strict=True):
+        check(vocabulary, body, result)
+
+
+def test_streams_are_the_models_text(server, tiny):
+    """Greedy answers are those of `model.generate` with the same cut, a row at a time."""
+    from healfsa.integrations.transformers import Generator
+
+    generator = Generator(*tiny)
+    vocabulary = server.served.vocabulary
+    bodies = [b | {"temperature": 0, "echo": False, "stop": []} for b in cases(vocabulary, 60, seed=2)]
+    bodies = [b for b in bodies if len(b) == 6 and b["prompt"]]
+    for body, (plain, *_) in zip(bodies, asyncio.run(run_all(server.url, bodies)), strict=True):
+        wanted = generator.generate(body["prompt"], max_new_tokens=64, details=True, do_sample=False)
+        prompt = body["prompt"]
+        raw = prompt.encode() if isinstance(prompt, str) else vocabulary.decode_bytes(prompt)
+        said = raw.decode("utf-8", "ignore").encode() if not isinstance(prompt, str) else raw
+        whole = (raw + wanted.data)[len(said) :].decode("utf-8", "replace")
+        assert whole.startswith(plain["choices"][0]["text"].rstrip("\ufffd"))
+
+
+def test_pieces_are_whole_characters(server):
+    options = {"prompt": "x", "guided_choice": ["é京🎉é京🎉"], "max_tokens": 60}
+    values, _ = server.stream("/v1/completions", **options)
+    pieces = [c["text"] for v in values for c in v["choices"]]
+    assert "".join(pieces) == "é京🎉é京🎉" and not any("\ufffd" in piece for piece in pieces)
+
+
+def test_an_error_inside_a_stream_is_an_event_and_an_end(server, monkeypatch):
+    scheduler = server.served.backend
+    original, calls = scheduler._rows.step, []
+
+    def step(tokens):
+        calls.append(1)
+        if len(calls) == 3:
+            raise RuntimeError("a secret path /tmp/x")
+        return original(tokens)
+
+    monkeypatch.setattr(scheduler._rows, "step", step)
+    values, done = server.stream("/v1/completions", prompt="def", regex="[a-z]{20}", max_tokens=20)
+    assert values[-1]["error"]["code"] == "internal_error" and "secret" not in json.dumps(values) and done
+    monkeypatch.undo()
+    assert server.post("/v1/completions", prompt="def", max_tokens=1).status_code == 200
+
+
+def test_stream_with_several_choices(server):
+    options = {"prompt": ["def", "abba "], "n": 2, "seed": 5, "max_tokens": 5}
+    plain = server.post("/v1/completions", **options).json()["choices"]
+    values, _ = server.stream("/v1/completions", **options)
+    texts = {index: "" for index in range(4)}
+    for choice in (c for v in values for c in v["choices"]):
+        texts[choice["index"]] += choice["text"]
+    assert texts == {choice["index"]: choice["text"] for choice in plain}
