@@ -108,7 +108,9 @@ def named(members: bytes) -> str:
         else:
             runs.append([byte, byte])
     spell = [chr(b) if 33 <= b < 127 else f"\\x{b:02x}" for b in range(256)]
-    parts = [spell[a] if a == b else f"{spell[a]}{spell[b]}" if b == a + 1 else f"{spell[a]}-{spell[b]}" for a, b in runs]
+    parts = [
+        spell[a] if a == b else f"{spell[a]}{spell[b]}" if b == a + 1 else f"{spell[a]}-{spell[b]}" for a, b in runs
+    ]
     text = "".join(parts[:24]) + ("..." if len(parts) > 24 else "")
     return f"{text!r}" if len(members) == 1 else f"one of [{text}]"
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from healfsa.automaton import kernels_memory as km
+from healfsa.automaton.kernels_compile import as_words
 from healfsa.errors import LimitExceeded
 from healfsa.limits import Limits
 
@@ -82,7 +83,7 @@ def lay_out(header: np.ndarray, room: dict[str, int], width: int, limits: Limits
         memory[offset], memory[rooms] = places[name], room[name]
     memory[km.TABLE], memory[km.TABLE_MASK], memory[km.WIDTH] = place_of_table, table - 1, width
     memory[places["rows"] : places["rows"] + room["rows"] * width] = -1
-    return memory
+    return as_words(memory)
 
 
 def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str) -> np.ndarray:

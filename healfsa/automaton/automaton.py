@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from healfsa.automaton import kernels, kernels_classes, kernels_live, kernels_load, kernels_rules
+from healfsa.automaton import kernels, kernels_classes, kernels_live, kernels_load, kernels_rows, kernels_rules
 from healfsa.automaton import kernels_memory as km
 from healfsa.automaton.arena import FUEL, enlarge, new_memory
 from healfsa.automaton.program import Program, Symbols
@@ -118,9 +118,9 @@ class Automaton:
     def _prove(self, node: int) -> None:
         """Raise where a node accepts nothing or cannot be shown to accept something."""
         answer = self.run(kernels_live.prove, node)
-        if answer == kernels_live.NO:
+        if answer == kernels_rows.NO:
             raise EmptyLanguage("the grammar accepts no text", hint="look for parts that contradict each other")
-        if answer != kernels_live.YES:
+        if answer != kernels_rows.YES:
             raise LimitExceeded("search", self.limits.search + 1, self.limits.search, "emptiness")
 
     def run(self, kernel: Callable[..., int], *args: object) -> int:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numba
+import numpy as np
 from numba import njit
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -43,6 +44,20 @@ def fingerprint(rooms: tuple[str, ...]) -> str:
         for path in sorted((PACKAGE / room).glob("kernels*.py")):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+class PlainWords(np.ndarray):
+    """An array whose elements are read as Python ints, for kernels that run without numba."""
+
+    def __getitem__(self, key):
+        """Return one element as an int, anything else as the array itself does."""
+        found = super().__getitem__(key)
+        return int(found) if isinstance(found, np.integer) else found
+
+
+def as_words(array: np.ndarray) -> np.ndarray:
+    """Return the array in the form that kernels read: itself, or `PlainWords` with NUMBA_DISABLE_JIT."""
+    return array.view(PlainWords) if numba.config.DISABLE_JIT else array
 
 
 def compile_cached(function: Callable, folder: str, signature: object, options: dict) -> Callable:

@@ -1,18 +1,19 @@
-"""Rows of transitions, and the question whether a state accepts anything: no dead ends.
+"""No dead ends: whether a state accepts anything.
 
 In: a state, a symbol. Out: the next state, 0 when nothing accepted could follow.
 Idea: without BOTH and NOT the constructors leave no empty node but NOTHING. With them a new state is taken apart down to
-    its BOTH and NOT nodes; each of those is searched, shortest rest first, for a state that accepts or is known to be
-    alive. The whole path found is then alive; a search that ends without one leaves all it visited dead.
-    A row entry is -1 (unknown), -(next) (derivative known, liveness not), or the answer (0: dead).
-Cost: a filled entry is one load. A derivative fills a set of bytes at once.
-Source: Owens, Reppy, Turon 2009; best-first search with a pairing heap (Fredman et al., Algorithmica 1, 1986).
-Not here: derivatives.
+    its BOTH and NOT nodes; each is searched (kernels_search). The whole path found is then alive; a search that ends
+    without one leaves all that it visited dead.
+Cost: one visit a node, remembered; searches are bounded by a limit.
+Source: Owens, Reppy, Turon, "Regular-expression derivatives re-examined", JFP 19(2), 2009.
+Not here: derivatives, rows.
 """
 
 from __future__ import annotations
 
-from healfsa.automaton.kernels_derive import END, derive
+from healfsa.automaton.kernels_derive import (
+    END,
+)
 from healfsa.automaton.kernels_members import (
     AFTER,
     T_COUNT,
@@ -28,13 +29,8 @@ from healfsa.automaton.kernels_members import (
     phase_of,
 )
 from healfsa.automaton.kernels_memory import (
-    BOOLEAN,
-    BYTE_OF,
-    CLASSES,
-    DEAD,
     EMPTY,
     FAILURES,
-    GROW_ROWS,
     INFINITE,
     K_BOTH,
     K_CHOICE,
@@ -44,27 +40,17 @@ from healfsa.automaton.kernels_memory import (
     K_REF,
     K_REPEAT,
     KIND,
-    LIVE,
-    LIVENESS,
     MARK,
-    MINIMUM,
     NODE,
     NODES,
     NOTHING,
-    NULLABLE,
     POOL,
     R_BODY,
     R_LIVENESS,
-    ROW,
-    ROWS,
-    ROWS_ROOM,
-    ROWS_USED,
     RULE,
     RULES,
     RULES_USED,
-    SAME,
     SEARCH_LIMIT,
-    SPECIAL_INSIDE,
     STAMP,
     VISITED,
     WIDTH,
@@ -73,135 +59,40 @@ from healfsa.automaton.kernels_memory import (
     A,
     B,
     entry,
-    has_byte,
     kernel,
     push,
 )
-
-YES, NO, PENDING, UNDECIDED = 1, 2, 3, 4
-NESTING = 200  # searches inside searches
-# The record of one decision on the work stack: node, where it stands, answer so far; a search: stamp, heap, entry;
-# MEMBERS: members possible, members needed, whether the separator is impossible.
-T_NODE, T_PLACE, T_ANSWER, T_STAMP, T_ROOT, T_ENTRY, T_POSSIBLE, T_NEEDED, T_ALONE, T_SIZE = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-    9,
+from healfsa.automaton.kernels_rows import (
+    NO,
+    PENDING,
+    UNDECIDED,
+    YES,
+    glance,
+    mark,
+    raw_step,
+    row_of,
 )
-E_NODE, E_PARENT, E_KEY, E_CHILD, E_SIBLING, E_SIZE = 0, 1, 2, 3, 4, 5
+from healfsa.automaton.kernels_search import (
+    E_NODE,
+    E_PARENT,
+    E_SIZE,
+    T_ANSWER,
+    T_BETWEEN,
+    T_DOUBT,
+    T_ENTRY,
+    T_NEEDED,
+    T_NODE,
+    T_PERHAPS,
+    T_PLACE,
+    T_ROOT,
+    T_SIZE,
+    T_STAMP,
+    T_SURE,
+    add_entry,
+    next_in_search,
+)
 
-
-@kernel("int64(int32[::1], int64)")
-def row_of(memory, node):
-    """Return the place of the node's row, made if need be, or a status."""
-    at = memory[NODES] + node * NODE + ROW
-    row = memory[at]
-    if row < 0:
-        row = memory[ROWS_USED]
-        if row >= memory[ROWS_ROOM]:
-            return GROW_ROWS
-        memory[ROWS_USED] = row + 1
-        memory[at] = row
-    return memory[ROWS] + row * memory[WIDTH]
-
-
-@kernel("int64(int32[::1], int64)")
-def glance(memory, node):
-    """Return YES or NO where the node itself shows it, else 0."""
-    word = memory[memory[NODES] + node * NODE]
-    if node == NOTHING or word & LIVENESS == DEAD:
-        return NO
-    return YES if word & NULLABLE or word & BOOLEAN == 0 or word & LIVENESS == LIVE else 0
-
-
-@kernel("int64(int32[::1], int64, int64)")
-def raw_step(memory, node, column):
-    """Return the derivative by the symbols of a column, whether it is alive or not (0: certainly dead)."""
-    row = row_of(memory, node)
-    if row < 0:
-        return row
-    known = memory[row + column]
-    if known != -1:
-        return abs(known)
-    classes = memory[CLASSES]
-    symbol = memory[BYTE_OF + column] if column < classes else 256 + column - classes
-    for i in range(SAME, SAME + 8):
-        memory[i] = -1
-    answer = derive(memory, node, symbol, 0)
-    if answer < 0:
-        return answer
-    seen = glance(memory, answer)
-    entry = answer if seen == YES else (0 if seen == NO else -answer)
-    if column >= classes:
-        memory[row + column] = entry
-        return abs(entry)
-    for k in range(classes):
-        if has_byte(memory, SAME, memory[BYTE_OF + k]):
-            memory[row + k] = entry
-    return abs(entry)
-
-
-@kernel("int64(int32[::1], int64, int64)")
-def mark(memory, node, answer):
-    """Write down that a node is alive (YES) or dead (NO); return the answer."""
-    at = memory[NODES] + node * NODE
-    if answer == YES:
-        memory[at] = (memory[at] & ~LIVENESS) | LIVE
-    elif answer == NO:
-        memory[at] = (memory[at] & ~LIVENESS) | DEAD
-    return answer
-
-
-@kernel("int64(int32[::1], int64, int64)")
-def meld(memory, one, two):
-    """Return the root of two heaps put together (0: an empty heap)."""
-    if one == 0 or two == 0:
-        return one + two
-    if memory[two + E_KEY] < memory[one + E_KEY]:
-        one, two = two, one
-    memory[two + E_SIBLING] = memory[one + E_CHILD]
-    memory[one + E_CHILD] = two
-    return one
-
-
-@kernel("int64(int32[::1], int64)")
-def without_root(memory, root):
-    """Return the root of the heap when its least entry is taken away."""
-    pairs, entry = 0, memory[root + E_CHILD]
-    while entry != 0:
-        second = memory[entry + E_SIBLING]
-        rest = 0 if second == 0 else memory[second + E_SIBLING]
-        memory[entry + E_SIBLING] = 0
-        if second != 0:
-            memory[second + E_SIBLING] = 0
-        pair = meld(memory, entry, second)
-        memory[pair + E_SIBLING] = pairs
-        pairs, entry = pair, rest
-    root = 0
-    while pairs != 0:
-        rest = memory[pairs + E_SIBLING]
-        memory[pairs + E_SIBLING] = 0
-        root = meld(memory, root, pairs)
-        pairs = rest
-    return root
-
-
-@kernel("int64(int32[::1], int64, int64)")
-def add_entry(memory, node, parent):
-    """Put a search entry on the work stack; return its place."""
-    place = memory[WORK] + memory[WORK_USED]
-    status = push(memory, node)
-    status = min(status, push(memory, parent))
-    status = min(status, push(memory, memory[memory[NODES] + node * NODE + MINIMUM]))
-    status = min(status, push(memory, 0))
-    status = min(status, push(memory, 0))
-    return status if status < 0 else place
+NESTING = 200  # searches inside searches
 
 
 @kernel("int64(int32[::1], int64)")
@@ -226,45 +117,25 @@ def open_task(memory, node):
     return place
 
 
-@kernel("int64(int32[::1], int64)")
-def next_in_search(memory, task):
-    """Search on until a node turns up that must be taken apart; return it, or END when the answer is there."""
-    stamp = memory[task + T_STAMP]
-    while True:
-        entry = memory[task + T_ENTRY]
-        if entry == 0:
-            entry = memory[task + T_ROOT]
-            if entry == 0:
-                return END
-            memory[VISITED] += 1
-            if memory[VISITED] > memory[SEARCH_LIMIT]:
-                memory[task + T_ANSWER] = UNDECIDED
-                return END
-            memory[task + T_ROOT] = without_root(memory, entry)
-            memory[task + T_ENTRY], memory[task + T_PLACE] = entry, 0
-        state = memory[entry + E_NODE]
-        at = memory[NODES] + state * NODE
-        choice = memory[at] & KIND == K_CHOICE
-        columns = memory[WIDTH] if memory[at] & SPECIAL_INSIDE else memory[CLASSES]
-        k = memory[task + T_PLACE]
-        if k >= (memory[at + B] if choice else columns):
-            memory[task + T_ENTRY] = 0
-            continue
-        memory[task + T_PLACE] = k + 1
-        node = memory[memory[POOL] + memory[at + A] + k] if choice else raw_step(memory, state, k)
-        if node < 0:
-            return node
-        place = memory[NODES] + node * NODE
-        if node == NOTHING or memory[place + MARK] == stamp:
-            continue
-        memory[place + MARK] = stamp
-        kind = memory[place] & KIND
-        if glance(memory, node) != 0 or (kind != K_BOTH and kind != K_NOT and kind != K_CHOICE):
-            return node
-        found = add_entry(memory, node, entry)
-        if found < 0:
-            return found
-        memory[task + T_ROOT] = meld(memory, memory[task + T_ROOT], found)
+@kernel("int64(int32[::1], int64, int64)")
+def judge_members_task(memory, task, template):
+    """Work out the answer for a MEMBERS when all its parts are decided; return END."""
+    node = memory[task + T_NODE]
+    count, behind = count_of(memory, node), phase_of(memory, node) == AFTER
+    sure, perhaps = memory[task + T_SURE], memory[task + T_SURE] + memory[task + T_PERHAPS]
+    alone = 0 if behind else 1  # members that need no separator
+    if memory[task + T_BETWEEN] == NO:
+        perhaps = min(perhaps, alone)
+    if memory[task + T_BETWEEN] != YES:
+        sure = min(sure, alone)
+    if memory[template + T_MOST] >= 0:
+        sure, perhaps = min(sure, memory[template + T_MOST] - count), min(perhaps, memory[template + T_MOST] - count)
+    owing = max(memory[task + T_NEEDED], memory[template + T_LEAST] - count, 1)
+    if owing > perhaps:
+        memory[task + T_ANSWER] = NO
+    elif owing > sure:
+        memory[task + T_ANSWER] = max(memory[task + T_ANSWER], memory[task + T_DOUBT])
+    return END
 
 
 @kernel("int64(int32[::1], int64)")
@@ -285,15 +156,7 @@ def next_member_of(memory, task):
         return member_at(memory, template, i - 1)
     if i == n + 1 and memory[template + T_EXTRA] > 0:
         return memory[template + T_EXTRA]
-    possible, behind = memory[task + T_POSSIBLE], phase_of(memory, node) == AFTER
-    if memory[task + T_ALONE]:
-        possible = min(possible, 0 if behind else 1)
-    if memory[template + T_MOST] >= 0:
-        possible = min(possible, memory[template + T_MOST] - count_of(memory, node))
-    owing = max(memory[task + T_NEEDED], memory[template + T_LEAST] - count_of(memory, node))
-    if max(owing, 0 if behind else 1) > possible:
-        memory[task + T_ANSWER] = NO
-    return END
+    return judge_members_task(memory, task, template)
 
 
 @kernel("int64(int32[::1], int64, int64)")
@@ -303,13 +166,21 @@ def fold_member(memory, task, found):
     template = memory[POOL] + memory[memory[POOL] + memory[at + A]]
     i = memory[task + T_PLACE] - 2  # the member just decided; -1: the separator
     if i < 0:
-        memory[task + T_ALONE] = 1 if found == NO else 0
+        memory[task + T_BETWEEN] = found
+        memory[task + T_DOUBT] = found if found > NO else PENDING
         return 0
-    if found != NO:
-        memory[task + T_ANSWER] = max(memory[task + T_ANSWER], found)
-        memory[task + T_POSSIBLE] += INFINITE if i == memory[template + T_COUNT] else 1
+    weight = INFINITE if i == memory[template + T_COUNT] else 1
+    if found == YES:
+        memory[task + T_SURE] += weight
+    elif found != NO:
+        memory[task + T_PERHAPS] += weight
+        memory[task + T_DOUBT] = max(memory[task + T_DOUBT], found)
     if i < memory[template + T_COUNT] and bit(memory, template + T_REQUIRED, i):
-        memory[task + T_NEEDED] += 1 if found != NO else INFINITE
+        if found == NO:
+            memory[task + T_NEEDED] = INFINITE
+        else:
+            memory[task + T_NEEDED] = min(memory[task + T_NEEDED] + 1, INFINITE)
+            memory[task + T_ANSWER] = max(memory[task + T_ANSWER], found)
     return 0
 
 

@@ -21,6 +21,7 @@ from operator import ge
 
 import numpy as np
 
+from healfsa.automaton.kernels_compile import as_words
 from healfsa.errors import GrammarError
 from healfsa.grammar import expression as ex
 
@@ -82,7 +83,7 @@ class Program:
     def finish(self, start: int, first_rule: int) -> np.ndarray:
         """Return the whole program as int32[n]."""
         head = array("i", (self.n_values, start, first_rule, len(self.symbols.rules)))
-        return np.frombuffer(head + self.code, dtype=np.int32)
+        return as_words(np.frombuffer(head + self.code, dtype=np.int32))
 
     def add(self, root: ex.Expression) -> int:
         """Append the operations for `root` and return its value."""
