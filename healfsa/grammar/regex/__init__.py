@@ -15,7 +15,7 @@ from healfsa.grammar.expression import Expression
 from healfsa.grammar.grammar import Grammar, make_grammar
 from healfsa.grammar.regex import tree
 from healfsa.grammar.regex.exactness import check
-from healfsa.grammar.regex.plain import Encode, render
+from healfsa.grammar.regex.plain import Encode, once, render
 from healfsa.grammar.regex.tree import Node
 from healfsa.grammar.utf8 import code_points
 
@@ -99,7 +99,7 @@ def to_expression(node: Node, encode: Encode = code_points) -> Expression:
         from healfsa.grammar.regex.machine import assemble
 
         return assemble(node, encode)
-    return render(node, encode)
+    return render(node, once(encode))
 
 
 def _placed(node: Node, match: str) -> Node:

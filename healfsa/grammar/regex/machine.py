@@ -37,7 +37,7 @@ from healfsa.grammar.regex.behind import Behind
 from healfsa.grammar.regex.behind import State as BehindState
 from healfsa.grammar.regex.cells import ACCEPT, Cell, Cells
 from healfsa.grammar.regex.closure import NO_DEMANDS, Block, Closure, Config, Item, Step, Stop
-from healfsa.grammar.regex.plain import Encode, render
+from healfsa.grammar.regex.plain import Encode, once, render
 
 _NONE: frozenset[Config] = frozenset()
 
@@ -80,7 +80,7 @@ class Machine:
     """Builds the rules of one pattern, each once."""
 
     def __init__(self, node: tree.Node, encode: Encode) -> None:
-        self._encode = encode
+        self._encode = once(encode)
         self._alphabet = Alphabet(node)
         self._cells = Cells()
         self._behind = Behind(node, self._cells, self._alphabet)

@@ -3,18 +3,19 @@
 In: a name. Out: a set of code points. Idea: no table is typed in. A set is read off a pattern engine that defines it:
     one string of all characters is searched once, by `re` for Python's own classes (so they are what `re` says, in
     every Python) and by the `regex` package for Unicode properties.
-Cost: 10 to 40 ms the first time a name is used in a process, then one look-up.
+Cost: some 10 ms the first time a name is used in a process, then one look-up.
 Not here: which names a dialect has (see the parsers), case (see cases).
 """
 
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
+
+import numpy as np
 
 from healfsa.errors import MissingExtra
 from healfsa.grammar.regex.charset import CharSet, normal, of_text, union
@@ -32,12 +33,16 @@ _WIDTH = 0x800
 @lru_cache(maxsize=1)
 def every_character() -> str:
     """Return the string of all Unicode scalar values in order."""
-    return array("I", [*range(_GAP), *range(_GAP + _WIDTH, LAST + 1)]).tobytes().decode("utf-32")
+    codes = np.arange(LAST + 1, dtype="<u4")
+    return np.delete(codes, slice(_GAP, _GAP + _WIDTH)).tobytes().decode("utf-32-le")
 
 
 def search_all(finditer: Callable[[str], Iterable[Any]]) -> CharSet:
-    """Return the characters covered by the matches of a compiled pattern over all characters."""
-    return normal(_code_points(*match.span()) for match in finditer(every_character()))
+    """Return the characters in group 1 of the matches of a compiled pattern over all characters.
+
+    The pattern should match everything, group 1 or not: engines loop faster than they search.
+    """
+    return normal(_code_points(*match.span()) for match in finditer(every_character()) if match.lastindex)
 
 
 def _code_points(start: int, stop: int) -> tuple[int, int]:
@@ -48,7 +53,8 @@ def _code_points(start: int, stop: int) -> tuple[int, int]:
 @lru_cache(maxsize=16)
 def python_class(letter: str, ascii_only: bool) -> CharSet:
     """Return what `re` means by `\\d`, `\\s`, `\\w` or their negations."""
-    return search_all(re.compile(f"\\{letter}+", re.ASCII if ascii_only else 0).finditer)
+    others = f"\\{letter.swapcase()}"
+    return search_all(re.compile(f"(\\{letter}+)|{others}+", re.ASCII if ascii_only else 0).finditer)
 
 
 @lru_cache(maxsize=1)
@@ -70,7 +76,7 @@ def unicode_property(name: str, value: str = "Yes") -> CharSet:
     """
     package = unicode_tables()
     try:
-        return search_all(package.compile(f"\\p{{{name}={value}}}+", package.VERSION1).finditer)
+        return search_all(package.compile(f"(\\p{{{name}={value}}}+)", package.VERSION1).finditer)
     except package.error:
         raise KeyError(name, value) from None
 
@@ -80,7 +86,7 @@ def any_property(text: str) -> CharSet:
     """Return the characters of what the `regex` package accepts in the braces of `\\p{...}`; errors as above."""
     package = unicode_tables()
     try:
-        return search_all(package.compile(f"\\p{{{text}}}+", package.VERSION1).finditer)
+        return search_all(package.compile(f"(\\p{{{text}}}+)", package.VERSION1).finditer)
     except package.error:
         raise KeyError(text) from None
 

@@ -27,6 +27,18 @@ from healfsa.grammar.regex.tree import Chars, Either, Loop, Node, Sequence
 Encode = Callable[[CharSet], Expression]
 
 
+def once(encode: Encode) -> Encode:
+    """Return `encode` with a memory, so that a set is written once."""
+    known: dict[CharSet, Expression] = {}
+
+    def remembered(members: CharSet) -> Expression:
+        if members not in known:
+            known[members] = encode(members)
+        return known[members]
+
+    return remembered
+
+
 def render(node: Node, encode: Encode) -> Expression:
     """Return the expression of a node that needs no context; `encode` writes one character out of a set."""
     if isinstance(node, Chars):

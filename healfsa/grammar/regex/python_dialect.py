@@ -36,6 +36,11 @@ _CATEGORIES = {
     op.CATEGORY_NOT_WORD: "W",
 }
 _WHOLE_FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE | re.LOCALE | re.DEBUG
+_CASE_FLAGS = int(re.IGNORECASE | re.ASCII)
+_ASCII = int(re.ASCII)
+_IGNORECASE = int(re.IGNORECASE)
+_DOTALL = int(re.DOTALL)
+_MULTILINE = int(re.MULTILINE)
 _EMPTY_TEXT_HAS_NO_BOUNDARY = re.search(r"\B", "") is not None  # changed in Python 3.14
 
 
@@ -59,7 +64,7 @@ def parse(pattern: str, flags: int = 0) -> Node:
     replaced = replace_properties(pattern)
     parsed = _read(replaced, int(flags))
     asked = frozenset(_asked(parsed))
-    return _Translator(replaced, asked).all(parsed, parsed.state.flags)
+    return _Translator(replaced, asked).all(parsed, int(parsed.state.flags))
 
 
 def _read(replaced: Replaced, flags: int) -> Any:
@@ -68,7 +73,8 @@ def _read(replaced: Replaced, flags: int) -> Any:
         raise RegexSyntaxError(f"unknown flags {unknown:#x}", pattern, (0, len(pattern)))
     try:
         parsed = _parser.parse(replaced.text, flags & ~re.DEBUG)
-        _compiler.compile(parsed, parsed.state.flags)
+        if "(?<" in pattern:  # the compiler finds only one thing that the parser does not: a look-behind of many widths
+            _compiler.compile(parsed, parsed.state.flags)
         return parsed
     except re.error as error:
         span = (0, len(pattern))
@@ -111,6 +117,7 @@ class _Translator:
         self.pattern = replaced.pattern
         self.properties = replaced.sets
         self.asked = asked
+        self.literals: dict[tuple[int, int], Node] = {}
         self.hidden: set[int] = set()
         self.depth = 0
         self.rewrite: dict[Any, Callable[[Any, int], Node]] = {
@@ -138,7 +145,10 @@ class _Translator:
         return tree.sequence([self.rewrite[code](argument, flags) for code, argument in parsed])
 
     def _literal(self, code_point: int, flags: int) -> Node:
-        return self._class([(op.LITERAL, code_point)], flags)
+        key = code_point, flags & _CASE_FLAGS
+        if key not in self.literals:
+            self.literals[key] = self._class([(op.LITERAL, code_point)], flags)
+        return self.literals[key]
 
     def _not_literal(self, code_point: int, flags: int) -> Node:
         return self._class([(op.NEGATE, None), (op.LITERAL, code_point)], flags)
@@ -150,7 +160,7 @@ class _Translator:
         parts = [self._known(known, flags)] if known else []
         if named:
             members = union(*named)
-            parts.append(ecma_ignore_case(members) if flags & re.IGNORECASE else members)
+            parts.append(ecma_ignore_case(members) if flags & _IGNORECASE else members)
         return tree.chars(complement(union(*parts)) if negated else union(*parts))
 
     def _is_property(self, item: tuple[Any, Any]) -> bool:
@@ -161,24 +171,24 @@ class _Translator:
 
     def _known(self, items: list[tuple[Any, Any]], flags: int) -> CharSet:
         """Return the members of a class without properties, negation apart."""
-        ascii_only = bool(flags & re.ASCII)
+        ascii_only = bool(flags & _ASCII)
         members = union(*(_item(item, ascii_only) for item in items))
-        if not flags & re.IGNORECASE:
+        if not flags & _IGNORECASE:
             return members
         return python_ignore_case(members, f"[{''.join(map(_spelled_item, items))}]", ascii_only)
 
     def _any(self, _argument: Any, flags: int) -> Node:
-        return tree.chars(ALL if flags & re.DOTALL else complement(NEWLINE))
+        return tree.chars(ALL if flags & _DOTALL else complement(NEWLINE))
 
     def _at(self, place: Any, flags: int) -> Node:
-        lines = bool(flags & re.MULTILINE)
+        lines = bool(flags & _MULTILINE)
         if place is op.AT_BEGINNING:
             return tree.line_start(NEWLINE) if lines else tree.START
         if place is op.AT_END:
             return tree.line_end(NEWLINE) if lines else tree.end_or_last(NEWLINE)
         if place in (op.AT_BEGINNING_STRING, op.AT_END_STRING):
             return tree.START if place is op.AT_BEGINNING_STRING else tree.END
-        word = python_class("w", bool(flags & re.ASCII))
+        word = python_class("w", bool(flags & _ASCII))
         if place is op.AT_BOUNDARY:
             return tree.boundary(word)
         return tree.no_boundary(word, _EMPTY_TEXT_HAS_NO_BOUNDARY)
