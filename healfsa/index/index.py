@@ -80,7 +80,7 @@ class Index(Masks):
             extra += self.vocabulary.eos_ids
         if tokens is None:
             return self._wide_row(state, extra)
-        return self._pack(tokens if not extra else np.array([*tokens.tolist(), *extra], dtype=np.int32))
+        return self._pack(np.concatenate([tokens, np.array(extra, dtype=np.int32)]) if extra else tokens)
 
     def _wide_row(self, state: int, extra: list[int]) -> Row:
         """Return the row of a wide state and of the tokens `extra`; states that only differ in far bounds share it."""
@@ -88,7 +88,8 @@ class Index(Masks):
         key = found.key, *extra
         row = self._rows.get(self._same.get(key, REJECTED))
         if row is None:
-            row = self._pack(np.array([*found.tokens().tolist(), *extra], dtype=np.int32), found.bases, found.missing)
+            listed = np.concatenate([found.tokens(), np.array(extra, dtype=np.int32)])
+            row = self._pack(listed, found.bases, found.missing)
         if found.key is not None:
             self._same[key] = state
         return row

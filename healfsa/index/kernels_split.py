@@ -42,7 +42,7 @@ DIFFICULT = NULLABLE | BOOLEAN | SPECIAL_INSIDE  # flags of parts that are not t
 NO_ROOM = -1  # answers of `push_choice` and `unfold` that are no status of the automaton
 PLAIN = 1 << 40
 UNFOLDED = 24  # how often one state is unfolded
-SHORT = 512  # nodes of the largest part that counts as short
+SHORT = 2000  # nodes of the largest part that counts as short
 
 
 @kernel("int64(int32[::1], int64)")

@@ -11,6 +11,7 @@ Not here: states (see wide), the walks (kernels_loops).
 from __future__ import annotations
 
 import threading
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from healfsa.index.tables import Tables
 
 NARROW = 1500  # trie nodes: below a part with fewer of them a plain walk is as fast
-DESCRIPTION = 4096  # words of the longest structure that is looked up
+DESCRIPTION = 1 << 15  # words of the longest structure that is looked up
 
 
 class Loop:
@@ -94,10 +95,10 @@ def loop_of(automaton: Automaton, tables: Tables, part: int, start: int) -> Loop
 
 
 def describe(automaton: Automaton, part: int) -> bytes:
-    """Return the whole structure of a short node as bytes; none where it is too large."""
+    """Return a name (a digest) of the whole structure of a short node; empty where it is too large."""
     stack, words = np.empty((2, DESCRIPTION), dtype=np.int32)
     length = automaton.run(kernels_loops.describe, part, stack, words)
-    return words[:length].tobytes()
+    return sha256(words[:length].data).digest() if length else b""
 
 
 def _classify(automaton: Automaton, tables: Tables, part: int, start: int) -> Loop | None:

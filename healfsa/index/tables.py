@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LOOP_BYTES = 64 << 20
 UNIONS_KEPT = 256
-PIECES = 64  # pieces of one state
+PIECES = 4096  # words for the pieces of one state and for taking it apart
 PUT_OFF = 512  # thick trie nodes that one walk can put off
 
 
@@ -81,7 +81,7 @@ class Tables:
             local.stacks = np.zeros((2, trie.deepest + 2), dtype=np.int32)
             local.lists = np.zeros((2, trie.n_nodes + 2), dtype=np.int32)
             local.rounds = np.zeros((2, trie.n_nodes + 2), dtype=np.uint8)
-            local.pieces = np.zeros((2, PIECES * 5), dtype=np.int32)
+            local.pieces = np.zeros((2, PIECES), dtype=np.int32)
             local.scratch = local.stacks[0], local.lists[0], np.zeros(2 * PUT_OFF + 2, dtype=np.int32)
             return local.scratch
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from healfsa.automaton import Automaton
     from healfsa.index.tables import Tables
 
+TRIED = 3  # thick nodes without a ready loop before the rest of them is walked
 THICK = 1500  # trie nodes: below a node with more of them a walk is put off
 QUICK = 2500  # trie nodes: a state that meets fewer of them is walked at once
 LETTERS = [bytes([letter]) for letter in b"aeinrstGZ _"]
@@ -94,11 +95,11 @@ class Wide:
         reached = loop is not None and 0 <= most < loop.most
         return part, least if least > 1 else 0, most if reached else -1, rest
 
-    def _walk(self, state: int, start: int) -> tuple[np.ndarray, list[list[int]]]:
-        """Return the tokens (in scratch memory) and the pairs (node, state) of the thick nodes, which are put off."""
+    def _walk(self, state: int, start: int, thick: int) -> tuple[np.ndarray, list[list[int]]]:
+        """Return the tokens (in scratch memory) and the pairs (node, state) of the thick nodes that are put off."""
         stack, found, later = self._tables.scratch()
         trie, whole = self._tables.trie, kernels.WHOLE
-        count = self._automaton.run(kernels.walk, trie, stack, found, later, NO_TOKENS, state, start, THICK, whole)
+        count = self._automaton.run(kernels.walk, trie, stack, found, later, NO_TOKENS, state, start, thick, whole)
         n = int(later[0])
         return found[:count], later[1 : 1 + 2 * n].reshape(n, 2).tolist() if n else []
 
@@ -136,15 +137,22 @@ class Wide:
         found.lists.append(tokens)
 
     def _below(self, state: int, start: int) -> Found:
-        """Return the tokens of `state` below trie node `start`: a walk, and thick nodes taken apart."""
-        tokens, later = self._walk(state, start)
-        found = Found(lists=[tokens.copy()])
+        """Return the tokens of `state` below trie node `start`: a walk, and thick nodes taken apart.
+
+        Where the first thick nodes show no loop that is ready, all is walked.
+        """
+        tokens, later = self._walk(state, start, THICK)
+        found, tried = Found(lists=[tokens.copy()]), 0
         for node, after in later:
             pieces = self._split(after)
             if any(self._usable(piece, node) for piece in pieces):
                 found.add(self._join(pieces, node))
-            else:
-                found.add(self._below(after, node))
+                tried = -len(later)
+                continue
+            tried += 1
+            if tried == TRIED:
+                return Found(lists=[self._walk(state, start, kernels.WHOLE)[0].copy()])
+            found.lists.append(self._walk(after, node, kernels.WHOLE)[0].copy())
         return found
 
     def _by_comparison(self, state: int) -> Found | None:
