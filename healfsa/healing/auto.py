@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from healfsa.healing import kernels_cover as machine
-from healfsa.healing.canon import Canon, Reading, Region, canon_of
+from healfsa.healing.canon import Canon, Reading, Region, canon_of, positions
+from healfsa.healing.kernels_cuts import ASK
 from healfsa.healing.prompt import Prompt, text_tail
 
 if TYPE_CHECKING:
@@ -179,13 +180,12 @@ def piece_border(canon: Canon, region: Region, reading: Reading) -> tuple[int, n
     vocabulary, packed = canon.vocabulary, canon.rules.packed
     piece = np.frombuffer(reading.piece, np.uint8)
     last, back = np.empty(piece.size + 1, np.int32), np.empty(piece.size + 1, np.int32)
-    place = np.array([region.state, len(region.text), reading.opened, len(region.rest)], np.int32)
-    asked = np.empty(2, np.int32)
+    asked, cuts, rest = np.empty(2, np.int32), positions(reading.cuts), len(region.rest)
+    texts = (vocabulary.data, vocabulary.offsets)
     while True:
-        found = machine.border(
-            packed, vocabulary.trie.packed, vocabulary.data, vocabulary.offsets, *canon.tables, piece, place, last, back, asked
-        )
-        if found != machine.ASK:
+        words = (packed, vocabulary.trie.packed, *texts, *canon.tables)
+        found = machine.border(*words, piece, region.state, rest, cuts, last, back, asked)
+        if found != ASK:
             return int(found), last, back
         canon.segmenter.step(int(asked[0]), canon.segmenter.class_of(chr(asked[1])))
 

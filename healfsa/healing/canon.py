@@ -18,6 +18,7 @@ import numpy as np
 
 from healfsa.healing import kernels_cover as machine
 from healfsa.healing import kernels_leaves as branches
+from healfsa.healing.kernels_cuts import ASK
 from healfsa.healing.completion import Added, Composer, added_of, composer_of
 from healfsa.healing.probes import probes_for
 from healfsa.healing.recent import Recent
@@ -49,11 +50,14 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One way in which a region may be cut: closed pieces, then one that is open (empty: it begins at the end)."""
+    """One way in which a region may be cut: closed pieces, then one that is open (empty: it begins at the end).
+
+    `cuts` are the cuts, counted in characters back from the end of the region's text.
+    """
 
     closed: tuple[bytes, ...]
     piece: bytes
-    opened: int
+    cuts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +90,7 @@ class Canon:
     def tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The segmenter's tables as machine code takes them."""
         found = self.segmenter
-        return NO_TABLES if found is None else (found.steps, found.lasts, found.classes)
+        return NO_TABLES if found is None else (found.steps, found.scenes, found.classes)
 
     def kind_of(self, character: str) -> int:
         """Return the class of a character."""
@@ -131,33 +135,32 @@ class Canon:
         edges = [0, *self.segmenter.cuts(text), len(text)]
         return [text[a:b].encode() for a, b in zip(edges, edges[1:], strict=False)]
 
-    def leaves(self, region: Region, piece: bytes, at: int, left: int, opened: int) -> np.ndarray:
+    def leaves(self, region: Region, piece: bytes, at: int, left: int, cuts: tuple[int, ...]) -> np.ndarray:
         """Return the tokens that make ``piece[at:]`` and more behind the token `left` (-1: none), int32.
 
-        `opened` says how many characters before the end of the region the piece begins.
+        `cuts` are those of the reading that the piece is the end of.
         """
         trie = self.vocabulary.trie
         node = trie.find(piece[at:])
         room = 0 if node < 0 else int(trie.first[trie.skip[node]] - trie.first[node + 1])
         if room <= MANY:
-            return self._new_leaves(region, node, room, at, left, opened)
-        begin = len(region.text)
-        span = (0, 0) if begin == opened else (begin, opened)
-        key = (node, region.state, *span, at == 0, left, region.rest)
-        return self._leaves.get(key, lambda: self._new_leaves(region, node, room, at, left, opened))
+            return self._new_leaves(region, node, room, at, left, cuts)
+        key = (node, region.state, region.rest, cuts, at == 0, left)
+        return self._leaves.get(key, lambda: self._new_leaves(region, node, room, at, left, cuts))
 
-    def _new_leaves(self, region: Region, node: int, room: int, at: int, left: int, opened: int) -> np.ndarray:
+    def _new_leaves(
+        self, region: Region, node: int, room: int, at: int, left: int, cuts: tuple[int, ...]
+    ) -> np.ndarray:
         """Find leaves: by one walk, then by the token before them."""
         if room > MANY and self.segmenter is not None:
             self._know_all()
         out = np.empty(room, np.int32)
-        start = np.array([region.state, len(region.text), opened, at == 0], np.int32)
-        asked, rest = np.empty(2, np.int32), np.frombuffer(region.rest, np.uint8)
+        asked, rest, places = np.empty(2, np.int32), np.frombuffer(region.rest, np.uint8), positions(cuts)
+        rules, trie = self.rules.packed, self.vocabulary.trie.packed
         while room:
-            trie = self.vocabulary.trie.packed
-            count = branches.below(self.rules.packed, trie, *self.tables, node, rest, start, asked, out)
-            if count != machine.ASK:
-                room = branches.stay_behind(self.rules.packed, left, out, count) if left >= 0 else count
+            count = branches.below(rules, trie, *self.tables, node, region.state, rest, places, at == 0, asked, out)
+            if count != ASK:
+                room = branches.stay_behind(rules, left, out, count) if left >= 0 else count
                 break
             self.segmenter.step(int(asked[0]), self.segmenter.class_of(chr(asked[1])))
         found = out[:room].copy()
@@ -173,7 +176,7 @@ class Canon:
     def readings(self, region: Region) -> list[Reading]:
         """Return every way in which the region may be cut, depending on what follows."""
         if self.segmenter is None:
-            return [Reading((), region.text.encode() + region.rest, len(region.text))]
+            return [Reading((), region.text.encode() + region.rest)]
         size = len(region.text)
         found = []
         for cuts in self._scenarios(region):
@@ -182,7 +185,7 @@ class Canon:
                 continue  # the reading in which the last piece may go on or end here says it all
             starts = [0, *ends]
             closed = tuple(region.text[a:b].encode() for a, b in zip(starts, ends, strict=False))
-            found.append(Reading(closed, region.text[starts[-1] :].encode() + region.rest, size - starts[-1]))
+            found.append(Reading(closed, region.text[starts[-1] :].encode() + region.rest, cuts))
         return found
 
     def _scenarios(self, region: Region) -> tuple[tuple[int, ...], ...]:
@@ -218,6 +221,11 @@ class Canon:
 
 MANY = 64  # candidates from which on all characters of the vocabulary are learned ahead
 NO_TABLES = (np.zeros((1, 1, 2), np.int32), np.zeros((1, 1), np.int32), np.zeros(1, np.int16))
+
+
+def positions(cuts: tuple[int, ...]) -> np.ndarray:
+    """Return cuts that are counted back from the end as positions, ascending."""
+    return -np.array(cuts, dtype=np.int32)
 
 
 def completions(rest: bytes) -> list[str]:

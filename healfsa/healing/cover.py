@@ -8,7 +8,7 @@ Idea: the text that follows a healed prompt is one leaf: the first token that en
 Cost: canonical 20 to 200 us plus the leaves; the leaves of the path that ends exactly with the prompt are nearly the
     whole vocabulary, some ms.
 Source: ByteSampler (arXiv:2506.14123) has the canonical tree, genlm-bytes sums over all segmentations; the code is our own.
-Not here: probabilities (`exact.py`), which framework evaluates the tree (integrations).
+Not here: probabilities (`weights.py`), which framework evaluates the tree (integrations).
 """
 
 from __future__ import annotations

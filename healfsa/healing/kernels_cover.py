@@ -32,12 +32,8 @@ from healfsa.healing.kernels import (
     merged_of,
     pair_stays,
 )
+from healfsa.healing.kernels_cuts import ASK, CLASSES, FIELDS, MISSING, POINT, SCENES, STATE, STEPS, read_byte, run
 from healfsa.vocab.kernels import P_FIRST, P_ORDER, P_SKIP, child
-
-STEPS = types.Array(types.int32, 3, "C", readonly=True)
-LASTS = types.Array(types.int32, 2, "C", readonly=True)
-CLASSES = types.Array(types.int16, 1, "C", readonly=True)
-ASK = -2  # the pre-tokenizer has to be asked first; what is in `asked`
 
 
 @njit(I(I4, I4, U1, I, I), cache=True, nogil=True)
@@ -119,102 +115,39 @@ def meet(back, a, b):
     return np.int32(a)
 
 
-@njit(boolean(U1, I, I), cache=True, nogil=True)
-def may_begin(data, at, end):
-    """Return whether ``data[at:end]``, shorter than its first byte asks for, begins a well-formed character."""
-    first, have = data[at], end - at
-    if first < 0xC2 or first > 0xF4 or have >= 2 + (first >= 0xE0) + (first >= 0xF0):
-        return False
-    if have > 1:
-        second = data[at + 1]
-        if (first == 0xE0 and second < 0xA0) or (first == 0xED and second > 0x9F):
-            return False
-        if (first == 0xF0 and second < 0x90) or (first == 0xF4 and second > 0x8F):
-            return False
-    for k in range(1, have):
-        if data[at + k] & 0xC0 != 0x80:
-            return False
-    return True
-
-
-@njit(I(STEPS, LASTS, CLASSES, U1, I, I, I, I, I, I4W), cache=True, nogil=True)
-def stays_open(steps, lasts, classes, data, at, end, state, begin, opened, asked):
-    """Return whether a piece can stay whole through ``data[at:end]``, and that is well-formed: 1 yes, 0 no, ASK.
-
-    `begin` and `opened` say how many characters before the end the region and the piece begin.
-    """
-    count, region = 0, -begin
-    while at < end:
-        length = character_length(data, at, end)
-        if length == 0:
-            if not may_begin(data, at, end):
-                return np.int32(0)
-            break
-        point = code_point(data, at, length)
-        at += length
-        count += 1
-        if classes.size == 1:
-            continue
-        kind = np.int32(classes[point])
-        if kind < 0 or steps[state, kind, 0] < 0:
-            asked[0], asked[1] = state, point
-            return np.int32(ASK)
-        begins = steps[state, kind, 1]
-        state = steps[state, kind, 0]
-        if begins >= 0:
-            region = count - begins
-            if region > -opened:
-                return np.int32(0)
-    if count == 0:
-        return np.int32(1)
-    for k in range(lasts.shape[1]):
-        distance = lasts[state, k]
-        if distance < 0:
-            break
-        if (region if distance == 0 else count - distance) == -opened:
-            return np.int32(1)
-    return np.int32(classes.size == 1)
-
-
-@njit(I(I4, I4, U1, I4, STEPS, LASTS, CLASSES, U1, I, I, I4, I4W, I4W), cache=True, nogil=True)
-def leaves(rules, trie, data, offsets, steps, lasts, classes, piece, at, left, place, asked, out):
+@njit(I(I4, I4, U1, I4, STEPS, SCENES, CLASSES, U1, I, I, I, I, I4, I4W, I4W), cache=True, nogil=True)
+def leaves(rules, trie, data, offsets, steps, scenes, classes, piece, at, left, state, unfinished, cuts, asked, out):
     """Write to `out` the tokens that make ``piece[at:]`` and more, right behind the token `left` (-1: none).
 
-    Returns how many, at most as many as `out` has room for, or ASK.  `place` is (state, begin, opened, unfinished): the
-    segmenter's state at the piece's last whole character, how many characters before the end region and piece begin,
-    and how many bytes of an unfinished character follow.
+    Returns how many, at most as many as `out` has room for, or ASK.  `state` is the segmenter's at the piece's last
+    whole character, `unfinished` how many bytes of the next one follow, `cuts` the reading's (`kernels_cuts`).
     """
     node = walk(rules, trie, piece, at, np.int32(piece.size))
     if node < 0:
         return np.int32(0)
     order, first, skip, flags = trie[P_ORDER], trie[P_FIRST], trie[P_SKIP], rules[R_FLAGS]
-    unfinished = place[3]
-    have = piece.size - at
-    count = 0
+    have, count = piece.size - at, 0
+    place = np.empty(FIELDS, np.int32)
     for rank in range(trie[first + node + 1], trie[first + trie[skip + node]]):
         token = trie[order + rank]
-        if rules[flags + token] & REACHABLE == 0 and not (rules[R_WHOLE] == 1 and at == 0):
+        flag = rules[flags + token]
+        if flag & REACHABLE == 0 and not (rules[R_WHOLE] == 1 and at == 0):
             continue
         if left >= 0 and not pair_stays(rules, left, token):
             continue
-        low, high = offsets[token] + have, offsets[token + 1]
-        if unfinished == 0:
-            verdict = stays_open(steps, lasts, classes, data, low, high, place[0], place[1], place[2], asked)
-        else:
-            size = np.int32(unfinished + high - low)
-            grown = np.empty(size, np.uint8)
-            grown[:unfinished] = piece[piece.size - unfinished :]
-            grown[unfinished:] = data[low:high]
-            if not byte_fits(rules, grown, size - 1, size, token):
-                continue
-            verdict = stays_open(steps, lasts, classes, grown, np.int32(0), size, place[0], place[1], place[2], asked)
+        place[:] = 0
+        place[STATE] = state
+        for k in range(piece.size - unfinished, piece.size):
+            read_byte(place, np.int32(piece[k]))
+        verdict = run(steps, scenes, classes, data, offsets[token] + have, offsets[token + 1], cuts, place, asked)
         if verdict == ASK:
             return np.int32(ASK)
-        if verdict == 1:
-            out[count] = token
-            count += 1
-            if count == out.size:
-                break
+        if verdict == 0 or (flag & BYTE and place[MISSING] == 0 and merged_of(rules, place[POINT], CHARACTER) >= 0):
+            continue
+        out[count] = token
+        count += 1
+        if count == out.size:
+            break
     return np.int32(count)
 
 
@@ -225,27 +158,24 @@ def _is_token(rules, trie, piece):
     return node >= 0 and trie[trie[P_FIRST] + node + 1] > trie[trie[P_FIRST] + node]
 
 
-@njit(I(I4, I4, U1, I4, STEPS, LASTS, CLASSES, U1, I4, I4W, I4W, I4W), cache=True, nogil=True)
-def border(rules, trie, data, offsets, steps, lasts, classes, piece, place, last, back, asked):
+@njit(I(I4, I4, U1, I4, STEPS, SCENES, CLASSES, U1, I, I, I4, I4W, I4W, I4W), cache=True, nogil=True)
+def border(rules, trie, data, offsets, steps, scenes, classes, piece, state, unfinished, cuts, last, back, asked):
     """Return the last position of an open piece up to which no continuation changes its tokens, or ASK."""
-    size = piece.size
+    size, tables, one = piece.size, (steps, scenes, classes), np.empty(1, np.int32)
     prefix_tree(rules, trie, piece, last, back)
     best = np.int32(-1) if last[size] < 0 else np.int32(size)
-    one = np.empty(1, np.int32)
     for at in range(size):
-        if at > 0 and last[at] < 0:
-            continue
         if best == 0:
-            return best
-        if best > 0 and meet(back, best, np.int32(at)) == best:
+            break
+        if (at > 0 and last[at] < 0) or (best > 0 and meet(back, best, np.int32(at)) == best):
             continue
         left = last[at] if at > 0 else np.int32(-1)
-        verdict = leaves(rules, trie, data, offsets, steps, lasts, classes, piece, np.int32(at), left, place, asked, one)
-        if verdict == ASK:
+        found = leaves(rules, trie, data, offsets, *tables, piece, np.int32(at), left, state, unfinished, cuts, asked, one)
+        if found == ASK:
             return np.int32(ASK)
-        if verdict == 1:
+        if found > 0:
             best = np.int32(at) if best < 0 else meet(back, best, np.int32(at))
-    if best > 0 and place[3] == 0 and rules[R_WHOLE] == 1 and back[size] != 0 and _is_token(rules, trie, piece):
+    if best > 0 and unfinished == 0 and rules[R_WHOLE] == 1 and back[size] != 0 and _is_token(rules, trie, piece):
         best = np.int32(0)
     return max(best, np.int32(0))
 

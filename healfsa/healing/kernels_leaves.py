@@ -12,7 +12,7 @@ Not here: one token at a time (`kernels_cover.leaves` answers the same for a few
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, njit, types
+from numba import njit
 
 from healfsa.healing.kernels import (
     BYTE,
@@ -32,81 +32,37 @@ from healfsa.healing.kernels import (
     I,
     merged_of,
 )
-from healfsa.healing.kernels_cover import ASK, CLASSES, LASTS, STEPS
+from healfsa.healing.kernels_cuts import (
+    ASK,
+    CLASSES,
+    FIELDS,
+    MISSING,
+    POINT,
+    SCENES,
+    STATE,
+    STEPS,
+    keeps,
+    read_byte,
+    read_character,
+)
 from healfsa.vocab.kernels import P_DEPTH, P_FIRST, P_LABEL, P_ORDER, P_SKIP
 
-# What is known at each depth of the walk.
-STATE, REGION, COUNT, POINT, MISSING, LEAST, MOST = range(7)
-FIELDS = 7
 
+@njit(I(I4, I4, STEPS, SCENES, CLASSES, I, I, U1, I4, I, I4W, I4W), cache=True, nogil=True)
+def below(rules, trie, steps, scenes, classes, node, state, unfinished, cuts, begins, asked, out):
+    """Write to `out` the tokens strictly below `node` that keep to a reading; return how many, or ASK.
 
-@njit(boolean(I4W, I), cache=True, nogil=True)
-def read_byte(place, byte):
-    """Take one more byte of UTF-8 into `place`; return whether the text is still well-formed."""
-    if place[MISSING] > 0:
-        if byte < place[LEAST] or byte > place[MOST]:
-            return False
-        place[POINT] = (place[POINT] << 6) | (byte & 0x3F)
-        place[MISSING] -= 1
-    elif byte < 0x80:
-        place[POINT] = byte
-    elif 0xC2 <= byte <= 0xF4:
-        place[MISSING] = 1 + (byte >= 0xE0) + (byte >= 0xF0)
-        place[POINT] = byte & (0x3F >> place[MISSING])
-        place[LEAST] = 0xA0 if byte == 0xE0 else 0x90 if byte == 0xF0 else 0x80
-        place[MOST] = 0x9F if byte == 0xED else 0x8F if byte == 0xF4 else 0xBF
-        return True
-    else:
-        return False
-    place[LEAST], place[MOST] = 0x80, 0xBF
-    return True
-
-
-@njit(I(STEPS, CLASSES, I4W, I, I4W), cache=True, nogil=True)
-def read_character(steps, classes, place, opened, asked):
-    """Run the segmenter over the character that is complete: 1 the piece is still whole, 0 it was cut, ASK."""
-    kind = np.int32(classes[place[POINT]])
-    if kind < 0 or steps[place[STATE], kind, 0] < 0:
-        asked[0], asked[1] = place[STATE], place[POINT]
-        return np.int32(ASK)
-    begins = steps[place[STATE], kind, 1]
-    place[STATE] = steps[place[STATE], kind, 0]
-    place[COUNT] += 1
-    if begins >= 0:
-        place[REGION] = place[COUNT] - begins
-    return np.int32(place[REGION] <= -opened)
-
-
-@njit(boolean(LASTS, I4W, I), cache=True, nogil=True)
-def may_be_whole(lasts, place, opened):
-    """Return whether under some continuation no cut lies between the piece's begin and here."""
-    if place[COUNT] == 0:
-        return True
-    for k in range(lasts.shape[1]):
-        distance = lasts[place[STATE], k]
-        if distance < 0:
-            return False
-        if (place[REGION] if distance == 0 else place[COUNT] - distance) == -opened:
-            return True
-    return False
-
-
-@njit(I(I4, I4, STEPS, LASTS, CLASSES, I, U1, I4, I4W, I4W), cache=True, nogil=True)
-def below(rules, trie, steps, lasts, classes, node, unfinished, start, asked, out):
-    """Write to `out` the tokens strictly below `node` through which the open piece stays whole; return how many, or ASK.
-
-    `start` is (state, begin, opened, first): the segmenter's state at the last whole character, how many characters
-    before the end region and piece begin, and whether the token begins the piece.  `unfinished` are the bytes of the
-    character that the text ends in.
+    `state` is the segmenter's at the last whole character, `unfinished` are the bytes of the next one, `cuts` the
+    reading's (`kernels_cuts`); `begins` is 1 where the token begins the open piece.
     """
     label, first, skip, order, flags = trie[P_LABEL], trie[P_FIRST], trie[P_SKIP], trie[P_ORDER], rules[R_FLAGS]
     places = np.zeros((trie[P_DEPTH] + 2, FIELDS), np.int32)
     depth = trie[label + node] >> 8
-    places[depth, STATE], places[depth, REGION] = start[0], -start[1]
+    places[depth, STATE] = state
     for byte in unfinished:
         if not read_byte(places[depth], np.int32(byte)):
             return np.int32(0)
-    whole = rules[R_WHOLE] == 1 and start[3] == 1
+    whole = rules[R_WHOLE] == 1 and begins == 1
     count, at, end = 0, node + 1, trie[skip + node]
     while at < end:
         word = trie[label + at]
@@ -116,7 +72,7 @@ def below(rules, trie, steps, lasts, classes, node, unfinished, start, asked, ou
             place[k] = places[depth - 1, k]
         goes_on = read_byte(place, np.int32(word & 255))
         if goes_on and place[MISSING] == 0 and classes.size > 1:
-            verdict = read_character(steps, classes, place, start[2], asked)
+            verdict = read_character(steps, classes, cuts, place, asked)
             if verdict == ASK:
                 return np.int32(ASK)
             goes_on = verdict == 1
@@ -124,7 +80,7 @@ def below(rules, trie, steps, lasts, classes, node, unfinished, start, asked, ou
             at = trie[skip + at]
             continue
         low, high = trie[first + at], trie[first + at + 1]
-        if low < high and (classes.size == 1 or may_be_whole(lasts, place, start[2])):
+        if low < high and (classes.size == 1 or keeps(scenes, cuts, place)):
             for rank in range(low, high):
                 token = trie[order + rank]
                 flag = rules[flags + token]

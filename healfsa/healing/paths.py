@@ -143,7 +143,7 @@ def _read(canon: Canon, lead: Lead, reading: Reading, grown: Growing) -> None:
         if way is None:
             continue
         left = int(last[at]) if at else -1
-        found = canon.leaves(lead.region, reading.piece, at, left, reading.opened)
+        found = canon.leaves(lead.region, reading.piece, at, left, reading.cuts)
         if found.size:
             number = grown.node(path + way[0], sizes + way[1])
             grown.leaves[number].append(found)
@@ -174,7 +174,7 @@ def _behind(
     if lead.border > end and lead.border not in ends or -1 in tokens:
         return
     kept = sum(at <= lead.border for at in ends[1:])
-    found = canon.leaves(lead.region, b"", 0, -1, 0)
+    found = canon.leaves(lead.region, b"", 0, -1, (*reading.cuts, 0))
     if found.size:
         number = grown.node(path + tuple(tokens[kept:]), sizes + tuple(lengths[kept:]))
         grown.leaves[number].append(found)

@@ -5,7 +5,7 @@ Idea: two events that write the same text behind the prompt are one outcome; the
     that it does not matter in how many ways the tokenizer can spell one.
 Cost: one hash an event and a sort; nothing of it at temperature 1 without top-k and top-p.
 Source: own.
-Not here: weights (`exact.py`).
+Not here: weights (`weights.py`).
 """
 
 from __future__ import annotations

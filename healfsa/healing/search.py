@@ -19,7 +19,7 @@ from healfsa.healing.cover import Growing, beginnings, flat, longer
 if TYPE_CHECKING:
     from healfsa.healing.boundary import Boundary
     from healfsa.healing.cover import CoverTree
-    from healfsa.healing.exact import Model
+    from healfsa.healing.weights import Model
     from healfsa.vocab import Vocabulary
 
 SHARE = 1e-7  # 16 nats
@@ -38,7 +38,7 @@ def search_all(
     vocabulary : Vocabulary
     boundary : Boundary
     model : callable
-        As in `healfsa.healing.exact`.
+        As in `healfsa.healing.weights`.
     share : float
         Paths of less than this share of the weight that is known to cover the owed bytes are not followed; 0 follows all.
     most : int

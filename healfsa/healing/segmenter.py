@@ -24,7 +24,7 @@ from healfsa.healing.probes import Probes
 
 Cuts = Callable[[str], tuple[int, ...]]
 UNKNOWN = -1
-STATES = 20_000  # more open regions than this are no pre-tokenizer that is in use
+SETTLED = 6  # cuts that one step may settle
 
 
 @dataclass(slots=True)
@@ -54,11 +54,11 @@ class Segmenter:
     ----------
     states : list[State]
         What is known.
-    steps : np.int32[states, classes, 2]
-        The next state and how far from the end the region begins anew (-1: it does not); `UNKNOWN` where not asked yet.
-    lasts : np.int32[states, width]
-        The last cut before the end under each scenario, counted back from the end; 0 stands for the region's beginning,
-        -1 ends the list.
+    steps : np.int32[states, classes, 1 + SETTLED]
+        The next state (`UNKNOWN` where not asked yet), and the cuts that are settled by this step, counted back from the
+        end, -1 behind them; the region begins anew at the last of them.
+    scenes : np.int32[states, width]
+        The scenarios of each state: cuts counted back from the end, -1 behind each scenario, -2 behind the last.
     classes : np.int16[0x110000]
         Class of each character, `UNKNOWN` where not asked yet.
     """
@@ -66,8 +66,8 @@ class Segmenter:
     cuts: Cuts
     probes: Probes
     states: list[State] = field(default_factory=list)
-    steps: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 2), np.int32))
-    lasts: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.int32))
+    steps: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 1 + SETTLED), np.int32))
+    scenes: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.int32))
     classes: np.ndarray = field(default_factory=lambda: np.full(0x110000, UNKNOWN, np.int16))
     members: list[str] = field(default_factory=list)
     _telling: list[tuple[str, str]] = field(default_factory=list)
@@ -157,7 +157,7 @@ class Segmenter:
     def _widen(self) -> None:
         """Make room for one more class."""
         if self.steps.shape[1] < len(self.members):
-            wide = np.full((self.steps.shape[0], 2 * len(self.members) + 8, 2), UNKNOWN, np.int32)
+            wide = np.full((self.steps.shape[0], 2 * len(self.members) + 8, 1 + SETTLED), UNKNOWN, np.int32)
             wide[:, : self.steps.shape[1]] = self.steps
             self.steps = wide
 
@@ -181,40 +181,46 @@ class Segmenter:
         return number
 
     def _grow(self, number: int, inside: tuple[tuple[int, ...], ...]) -> None:
-        """Enter the last cuts of a state and make room for its steps."""
-        lasts = list(dict.fromkeys(next((d for d in reversed(cuts) if d > 0), 0) for cuts in inside))
-        if number >= self.steps.shape[0] or len(lasts) >= self.lasts.shape[1]:
-            rows, width = max(64, 2 * number), max(4, len(lasts) + 2, self.lasts.shape[1])
-            steps = np.full((rows, max(self.steps.shape[1], len(self.members) + 8), 2), UNKNOWN, np.int32)
+        """Enter the scenarios of a state and make room for its steps."""
+        listed = [entry for cuts in inside for entry in (*cuts, -1)] + [-2]
+        if number >= self.steps.shape[0] or len(listed) > self.scenes.shape[1]:
+            rows, width = max(64, 2 * number), max(16, 2 * len(listed), self.scenes.shape[1])
+            steps = np.full((rows, max(self.steps.shape[1], len(self.members) + 8), 1 + SETTLED), UNKNOWN, np.int32)
             steps[: self.steps.shape[0], : self.steps.shape[1]] = self.steps
-            wide = np.full((rows, width), -1, np.int32)
-            wide[: self.lasts.shape[0], : self.lasts.shape[1]] = self.lasts
-            self.steps, self.lasts = steps, wide
-        self.lasts[number, : len(lasts)] = lasts
+            scenes = np.full((rows, width), -2, np.int32)
+            scenes[: self.scenes.shape[0], : self.scenes.shape[1]] = self.scenes
+            self.steps, self.scenes = steps, scenes
+        self.scenes[number, : len(listed)] = listed
 
     def step(self, state: int, kind: int) -> tuple[int, int]:
         """Return the next state and where its region begins (counted back from the end; -1: where it did)."""
-        following, begins = self.steps[state, kind].tolist()
-        if following != UNKNOWN:
-            return following, begins
-        with self._lock:
-            region = self.states[state].text + self.members[kind]
-            row = self._row(region)
-            begins = self._settled(region, row)
-            following = self._add(region, row) if begins < 0 else self._add(region[len(region) - begins :])
-            self.steps[state, kind, 1] = begins
-            self.steps[state, kind, 0] = following
-            return following, begins
+        known = self.steps[state, kind].tolist()
+        if known[0] == UNKNOWN:
+            with self._lock:
+                known = self._new_step(state, kind)
+        settled = [distance for distance in known[1:] if distance >= 0]
+        return known[0], settled[-1] if settled else -1
 
-    def _settled(self, region: str, row: tuple[tuple[int, ...], ...]) -> int:
-        """Return the last cut inside (counted back from the end) that every continuation leaves and that starts a text anew."""
+    def _new_step(self, state: int, kind: int) -> list[int]:
+        """Ask for a step and enter it."""
+        region = self.states[state].text + self.members[kind]
+        row = self._row(region)
+        settled = self._settled(region, row)
+        following = self._add(region[len(region) - settled[-1] :]) if settled else self._add(region, row)
+        self.steps[state, kind, 1 : 1 + len(settled)] = settled
+        self.steps[state, kind, 0] = following
+        return [following, *settled]
+
+    def _settled(self, region: str, row: tuple[tuple[int, ...], ...]) -> list[int]:
+        """Return the cuts inside (counted back from the end) that every continuation leaves, up to a text begun anew."""
         common = [at for at in row[0] if at < 0]
         for cuts in row[1:]:
             common = _shared(common, [at for at in cuts if at < 0])
-        for at in reversed(common):
+        for size in range(min(len(common), SETTLED), 0, -1):
+            at = common[size - 1]
             if self._starts_anew(region[len(region) + at :], row, at):
-                return -at
-        return -1
+                return [-cut for cut in common[:size]]
+        return []
 
     def _starts_anew(self, rest: str, row: tuple[tuple[int, ...], ...], at: int) -> bool:
         """Return whether the text behind a cut is cut as if it stood alone."""

@@ -1,0 +1,163 @@
+"""Streaming: tokens to text that the client may see.
+
+In: token bytes, as they are generated. Out: `TextStream`: text deltas behind the prompt, and why it ended.
+Idea: three things are held back and nothing else: bytes that the prompt already shows, an incomplete character, and a
+    tail that may still become a stop string.
+Cost: constant a byte, plus the stop strings' lengths.
+Source: own.
+Not here: how tokens are chosen; log-probabilities.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from healfsa.errors import PromptError
+from healfsa.healing.prompt import text_tail
+
+if TYPE_CHECKING:
+    from healfsa.healing.boundary import Boundary
+    from healfsa.vocab import Vocabulary
+
+
+class TextStream:
+    """Text deltas of one generation.
+
+    ``"".join(deltas)`` is the text behind the prompt, up to the first stop string: nothing twice, nothing lost.  Bytes
+    that are no UTF-8 become U+FFFD, as in ``bytes.decode(errors="replace")``.
+
+    Parameters
+    ----------
+    owed : bytes
+        Bytes of the prompt that the first tokens write again (`Boundary.owed`).
+    stop : str or iterable of str
+        Strings that end the text; they are looked for in the text behind the prompt only, and are not part of it.
+    include_stop : bool
+        Whether the stop string that was found is shown, too.
+    unfinished : bytes
+        Bytes of the incomplete character that the prompt ends in (`behind` finds them): the first delta then begins with
+        that character, whole.
+
+    Attributes
+    ----------
+    finish_reason : str or None
+        None while it goes on; then "stop" (a stop string, or the model's end) or what `finish` was told.
+    stopped_by : str or None
+        The stop string that was found.
+    text : str
+        Everything that was shown.
+    n_tokens : int
+        How many tokens were given.
+    """
+
+    __slots__ = (
+        "_decoder", "_held", "_include", "_owed", "_pieces", "_stops", "finish_reason", "n_tokens", "stopped_by"
+    )  # fmt: skip
+
+    def __init__(
+        self, owed: bytes = b"", stop: str | Iterable[str] = (), *, include_stop: bool = False, unfinished: bytes = b""
+    ) -> None:
+        stops = (stop,) if isinstance(stop, str) else tuple(stop)
+        if not all(isinstance(one, str) and one for one in stops):
+            raise PromptError("a stop string is empty or no string", hint="leave it out")
+        self._owed = owed
+        self._stops = stops
+        self._include = include_stop
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder.decode(unfinished)
+        self._held = ""
+        self._pieces: list[str] = []
+        self.finish_reason: str | None = None
+        self.stopped_by: str | None = None
+        self.n_tokens = 0
+
+    @classmethod
+    def behind(
+        cls, vocabulary: Vocabulary, boundary: Boundary, stop: str | Iterable[str] = (), *, include_stop: bool = False
+    ) -> TextStream:
+        """Return the stream for what follows a healed prompt."""
+        tail = vocabulary.decode_bytes(boundary.keep[-4:]) + boundary.owed
+        return cls(boundary.owed, stop, include_stop=include_stop, unfinished=text_tail(tail[-4:])[1])
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+    @property
+    def owed(self) -> bytes:
+        """Bytes of the prompt that are still to be written."""
+        return self._owed
+
+    def push(self, data: bytes | None) -> str:
+        """Take the bytes of one more token (None or empty for a special token); return the new text, maybe empty."""
+        if self.finish_reason is not None:
+            return ""
+        self.n_tokens += 1
+        fresh = self._skip(data or b"")
+        return self._show(self._decoder.decode(fresh), last=False)
+
+    def finish(self, reason: str = "stop") -> str:
+        """End the text; return what was held back."""
+        if self.finish_reason is not None:
+            return ""
+        rest = self._show(self._decoder.decode(b"", final=True), last=True)
+        if self.finish_reason is None:
+            self.finish_reason = reason
+        return rest
+
+    def _skip(self, data: bytes) -> bytes:
+        """Return the bytes that lie behind the prompt."""
+        if not self._owed:
+            return data
+        size = min(len(data), len(self._owed))
+        if data[:size] != self._owed[:size]:
+            raise PromptError("a token does not write the owed bytes", self._owed)
+        self._owed = self._owed[size:]
+        return data[size:]
+
+    def _show(self, more: str, *, last: bool) -> str:
+        """Return what of the held and the new text may be shown now."""
+        text = self._held + more
+        found = self._first_stop(text)
+        if found is not None:
+            at, stop = found
+            self.finish_reason, self.stopped_by, self._held = "stop", stop, ""
+            return self._keep(text[: at + len(stop)] if self._include else text[:at])
+        size = 0 if last else self._undecided(text)
+        self._held = text[len(text) - size :]
+        return self._keep(text[: len(text) - size])
+
+    def _keep(self, shown: str) -> str:
+        if shown:
+            self._pieces.append(shown)
+        return shown
+
+    def _first_stop(self, text: str) -> tuple[int, str] | None:
+        """Return the stop string that ends first in the text, the longest of those that end there, and where it begins."""
+        found = [(text.find(stop), stop) for stop in self._stops]
+        hits = [(at + len(stop), at, stop) for at, stop in found if at >= 0]
+        return min(hits)[1:] if hits else None
+
+    def _undecided(self, text: str) -> int:
+        """Return the length of the longest end of the text that begins a stop string."""
+        longest = max((len(stop) for stop in self._stops), default=1) - 1
+        for size in range(min(longest, len(text)), 0, -1):
+            if any(stop.startswith(text[len(text) - size :]) for stop in self._stops):
+                return size
+        return 0
+
+
+def text_deltas(tokens: Iterable[bytes | None], owed: bytes = b"", stop: str | Iterable[str] = ()) -> Iterator[str]:
+    """Yield the text deltas of a whole generation, none of them empty."""
+    out = TextStream(owed, stop)
+    for data in tokens:
+        delta = out.push(data)
+        if delta:
+            yield delta
+        if out.finish_reason is not None:
+            return
+    delta = out.finish("length")
+    if delta:
+        yield delta
