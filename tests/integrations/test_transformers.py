@@ -268,8 +268,12 @@ def test_prompts_of_every_kind(generator, finite):
 
 
 def test_bytes_that_end_inside_a_character(generator):
-    details = generator.generate("Gr\u00f6".encode()[:-1], healfsa.choice("ße"), max_new_tokens=9, details=True)
+    prompt = "Gr\u00f6".encode()[:-1]
+    details = generator.generate(prompt, max_new_tokens=9, do_sample=False, details=True)
     assert details.boundary.owed.endswith(b"\xc3")
+    assert 0x80 <= details.data[0] <= 0xBF, "the rest of the character comes first"
+    assert details.text.encode().startswith(b"\xc3" + details.data[:1]), "and is shown whole"
+    assert "".join(generator.stream(prompt, max_new_tokens=9, do_sample=False)) == details.text
 
 
 @pytest.mark.parametrize("options", [

@@ -16,9 +16,12 @@ from typing import Any
 import torch
 
 import healfsa
+from healfsa.healing import TextStream
+from healfsa.integrations.transformers.exact import Start, draw_starts, with_cache
 from healfsa.integrations.transformers.processors import HealingLogitsProcessor
-from healfsa.integrations.transformers.prompts import Prepared
-from healfsa.integrations.transformers.stopping import StopAtStrings, cut_at
+from healfsa.integrations.transformers.prompts import Prepared, pad_rows
+from healfsa.integrations.transformers.stopping import StopAtStrings, text_behind
+from healfsa.integrations.transformers.streaming import Handover
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +31,10 @@ class Generation:
     Attributes
     ----------
     text : str
-        What follows the prompt. Bytes that are no whole character come out as U+FFFD.
+        What follows the prompt. Bytes that are no whole character come out as U+FFFD; a character that the prompt began
+        is shown whole.
     data : bytes
-        The same, exactly.
+        The bytes behind the prompt, exactly.
     token_ids : tuple of int
         The generated ids, those that spell the owed bytes included, without the end of text.
     boundary : Boundary
@@ -63,8 +67,10 @@ class Call:
         One a prompt, compiled.
     budget : int
         New tokens, counted as without healing.
-    stops : sequence of bytes
+    stops : sequence of str
         Each row ends before the first of these.
+    over : "canonical", "all" or None
+        Draw the first event of each row exactly, over these tokenisations; None: leave it to the masks.
     """
 
     def __init__(
@@ -74,60 +80,96 @@ class Call:
         prepared: Prepared,
         grammars: Sequence[Any],
         budget: int,
-        stops: Sequence[bytes],
+        stops: Sequence[str],
+        over: str | None = None,
     ) -> None:
         self._model = model
         self._engine = engine
         self._prepared = prepared
         self._budget = budget
         self._stops = stops
-        self._width = prepared.input_ids.shape[1]
-        self._processor = HealingLogitsProcessor(engine, prepared.boundaries, list(grammars), prompt_width=self._width)
+        self._grammars = list(grammars)
+        self._over = over
+
+    def stream(self) -> TextStream:
+        """Return the stream of what follows the first prompt."""
+        return TextStream.behind(self._engine.vocabulary, self._prepared.boundaries[0], self._stops)
 
     @torch.inference_mode()
     def run(self, pad_id: int | None, options: dict[str, Any]) -> list[Generation]:
         """Call `model.generate` with `options` and ours; return one result a row."""
         options = {"eos_token_id": list(self._engine.vocabulary.eos_ids) or None, "pad_token_id": pad_id} | options
-        processors = [*options.pop("logits_processor", []), self._processor]
-        criteria = [*options.pop("stopping_criteria", []), *self._criteria()]
+        starts = self._starts(options)
+        if self._over is not None:
+            options.pop("num_return_sequences", None)
+        going = [start for start in starts if not start.matcher.is_terminated]
+        processor = HealingLogitsProcessor.of_matchers(self._engine, [start.matcher for start in going], 0)
+        rows = self._generate(going, processor, pad_id, options) if going else []
+        found = [self._finish(going, i * len(going) // len(rows), row, processor) for i, row in enumerate(rows)]
+        done = iter(found)
+        return [self._ended(start) if start.matcher.is_terminated else next(done) for start in starts] + list(done)
+
+    def _starts(self, options: dict[str, Any]) -> list[Start]:
+        rows = self._prepared.rows()
+        boundaries = self._prepared.boundaries
+        if self._over is not None:
+            return draw_starts(self._model, self._engine, rows, boundaries, self._grammars, self._over, options)
+        matchers = [self._engine.matcher(g, prompt=b) for g, b in zip(self._grammars, boundaries, strict=True)]
+        return [Start(i, tuple(row), (), matcher) for i, (row, matcher) in enumerate(zip(rows, matchers, strict=True))]
+
+    def _generate(
+        self, going: list[Start], processor: Any, pad_id: int | None, options: dict[str, Any]
+    ) -> list[list[int]]:
+        """Let transformers generate behind the starts; return the new ids of each row."""
+        pad = pad_id if pad_id is not None else going[0].input_ids[0]
+        ids, mask = pad_rows([list(start.input_ids) for start in going], pad, self._model.device)
+        processor.prompt_width = width = ids.shape[1]
+        if going[0].written and (streamer := options.get("streamer")) is not None:
+            options["streamer"] = Handover(streamer, len(going[0].input_ids) - len(going[0].written))
         output = self._model.generate(
-            self._prepared.input_ids,
-            attention_mask=self._prepared.attention_mask,
-            logits_processor=processors,
-            stopping_criteria=criteria,
-            max_new_tokens=self._budget + max(boundary.n_removed for boundary in self._prepared.boundaries),
+            ids,
+            attention_mask=mask,
+            logits_processor=[*options.pop("logits_processor", []), processor],
+            stopping_criteria=[*options.pop("stopping_criteria", []), *self._criteria(going, width)],
+            max_new_tokens=max(1, max(self._limit(start) - len(start.written) for start in going)),
+            **with_cache(self._model, going[0].cache if len(going) == 1 else None),
             **options,
         )
         sequences = output if isinstance(output, torch.Tensor) else output.sequences
-        rows = sequences[:, self._width :].tolist()
-        n = len(self._prepared.boundaries)
-        return [self._finish(i * n // len(rows), row) for i, row in enumerate(rows)]
+        return sequences[:, width:].tolist()
 
-    def owed(self, prompt: int) -> bytes:
-        """Return the bytes that a prompt still owes."""
-        return self._prepared.boundaries[prompt].owed
+    def _limit(self, start: Start) -> int:
+        return self._budget + self._prepared.boundaries[start.prompt].n_removed
 
-    def _criteria(self) -> list[Any]:
+    def _criteria(self, going: list[Start], width: int) -> list[Any]:
         if not self._stops:
             return []
-        owed = [boundary.owed for boundary in self._prepared.boundaries]
-        return [StopAtStrings(self._engine.vocabulary, self._stops, owed, self._width)]
+        starts = [(self._prepared.boundaries[start.prompt], start.written) for start in going]
+        return [StopAtStrings(self._engine.vocabulary, self._stops, starts, width)]
 
-    def _finish(self, prompt: int, ids: list[int]) -> Generation:
+    def _ended(self, start: Start) -> Generation:
+        """Return the result of a row whose first event ended the text."""
+        return self._result(start, start.written[:-1], "eos", None)
+
+    def _finish(self, going: list[Start], number: int, new: list[int], processor: Any) -> Generation:
         """Take off what lies behind the end, the owed bytes in front and the stop string."""
-        boundary = self._prepared.boundaries[prompt]
-        vocabulary = self._engine.vocabulary
-        eos = set(vocabulary.eos_ids)
+        start = going[number]
+        ids = [*start.written, *new]
+        eos = set(self._engine.vocabulary.eos_ids)
         end = next((i for i, token_id in enumerate(ids) if token_id in eos), len(ids))
-        limit = self._budget + boundary.n_removed
+        limit = max(self._limit(start), len(start.written))
         kept = tuple(ids[: min(end, limit)])
-        if (error := self._processor.errors.get(prompt)) is not None:
-            reason = "error"
-        elif not self._processor.allows(prompt, kept):
-            return Generation("", b"", kept, boundary, "ruled out")
-        else:
-            reason = "eos" if end < min(len(ids), limit) else "length"
-        data = vocabulary.decode_bytes(kept)[len(boundary.owed) :]
-        if (place := cut_at(data, self._stops)) is not None:
-            data, reason = data[:place], "stop"
-        return Generation(data.decode("utf-8", errors="replace"), data, kept, boundary, reason, error)
+        if (error := processor.errors.get(number)) is not None:
+            return self._result(start, kept, "error", error)
+        if not processor.allows(number, kept[len(start.written) :]):
+            return Generation("", b"", kept, self._prepared.boundaries[start.prompt], "ruled out")
+        return self._result(start, kept, "eos" if end < min(len(ids), limit) else "length", None)
+
+    def _result(self, start: Start, ids: tuple[int, ...], reason: str, error: Any) -> Generation:
+        boundary, vocabulary = self._prepared.boundaries[start.prompt], self._engine.vocabulary
+        stream = text_behind(vocabulary, boundary, ids, self._stops)
+        stream.finish(reason)
+        data = vocabulary.decode_bytes(ids)[len(boundary.owed) :]
+        if stream.stopped_by is not None:
+            data, reason = data[: data.find(stream.stopped_by.encode())], "stop"
+        return Generation(stream.text, data, ids, boundary, reason, error)

@@ -45,12 +45,13 @@ class Generator:
         stop: str | Sequence[str] = (),
         parse_special: bool = True,
         details: bool = False,
+        over: str = "canonical",
         **generate_kwargs: Any,
     ) -> Any:
         """Continue each prompt; parameters and result as in `generate` of this module."""
         single = is_single(prompts)
         batch = [prompts] if single else list(prompts)
-        call = self._call(batch, grammar, heal, prefill, parse_special, max_new_tokens, _stop_bytes(stop))
+        call = self._call(batch, grammar, heal, prefill, parse_special, max_new_tokens, _strings(stop), over)
         found = call.run(self._pad_id(), generate_kwargs)
         results = found if details else [_text(each) for each in found]
         return results[0] if single and len(results) == 1 else results
@@ -65,13 +66,14 @@ class Generator:
         max_new_tokens: int = 256,
         stop: str | Sequence[str] = (),
         parse_special: bool = True,
+        over: str = "canonical",
         **generate_kwargs: Any,
     ) -> Iterator[str]:
         """Yield the continuation of one prompt in pieces; see `stream` of this module."""
         if not is_single(prompt):
             raise PromptError("a stream continues one prompt", hint="call generate for a batch")
-        stops = _stop_bytes(stop)
-        call = self._call([prompt], grammar, heal, prefill, parse_special, max_new_tokens, stops)
+        stops = _strings(stop)
+        call = self._call([prompt], grammar, heal, prefill, parse_special, max_new_tokens, stops, over)
 
         def run(streamer: Any, criterion: Any) -> None:
             criteria = [*generate_kwargs.get("stopping_criteria", []), criterion]
@@ -79,7 +81,7 @@ class Generator:
             for each in call.run(self._pad_id(), options):
                 _text(each)
 
-        return stream_pieces(run, self.engine.vocabulary, call.owed(0), stops)
+        return stream_pieces(run, self.engine.vocabulary, call.stream())
 
     def _call(
         self,
@@ -90,6 +92,7 @@ class Generator:
         parse_special: bool,
         budget: int,
         stops: Any,
+        over: str,
     ) -> Call:
         grammars = self._grammars(grammar, len(batch))
         tails = prefill if isinstance(prefill, (list, tuple)) else [prefill] * len(batch)
@@ -97,7 +100,7 @@ class Generator:
             self.engine, self.tokenizer, batch,
             heal=heal, prefill=tails, parse_special=parse_special, device=self.model.device,
         )  # fmt: skip
-        return Call(self.model, self.engine, prepared, grammars, budget, stops)
+        return Call(self.model, self.engine, prepared, grammars, budget, stops, over if heal == "exact" else None)
 
     def _grammars(self, grammar: Any, n: int) -> list[Any]:
         grammars = list(grammar) if isinstance(grammar, (list, tuple)) else [grammar] * n
@@ -124,7 +127,8 @@ def generate(model: Any, tokenizer: Any, prompts: Any, grammar: Any = None, **op
     grammar : Grammar, Index, None, or a list with one a prompt
         What may follow the prompt; None: anything.
     heal : str or int
-        "auto" (default), "off", "one", or a number of tokens.
+        "auto" (default), "off", "one", a number of tokens, or "exact": the first event (the tokens up to the first that
+        ends behind the prompt) is drawn with the model's own weights, not renormalised step by step.
     prefill : str or bytes, or a list with one a prompt
         The tail of the prompt that already lies inside the grammar.
     max_new_tokens : int
@@ -133,6 +137,8 @@ def generate(model: Any, tokenizer: Any, prompts: Any, grammar: Any = None, **op
         End before the first of these; matched only on what follows the prompt.
     parse_special : bool
         Read spellings of special tokens in texts as those tokens (default). False for input that is not trusted.
+    over : str
+        For "exact": "canonical" (tokenisations that the tokenizer makes) or "all" (every segmentation).
     details : bool
         Return `Generation` objects in place of texts.
     **options
@@ -187,6 +193,5 @@ def _text(generation: Generation) -> str:
     return generation.text
 
 
-def _stop_bytes(stop: str | Sequence[str]) -> list[bytes]:
-    strings = [stop] if isinstance(stop, str) else list(stop)
-    return [each.encode() for each in strings if each]
+def _strings(stop: str | Sequence[str]) -> list[str]:
+    return [stop] if isinstance(stop, str) else list(stop)

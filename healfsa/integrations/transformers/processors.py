@@ -35,7 +35,7 @@ class _HistoryProcessor(LogitsProcessor):
     def __init__(self, engine: healfsa.Engine, matchers: Sequence[Any], prompt_width: int | None) -> None:
         self._engine = engine
         self._histories = Histories(matchers)
-        self._fixed_width = prompt_width
+        self.prompt_width = prompt_width
         self.errors: dict[int, HealFSAError] = {}
         self._prompt: torch.Tensor | None = None
 
@@ -82,8 +82,8 @@ class _HistoryProcessor(LogitsProcessor):
 
     def _rows(self, input_ids: torch.Tensor) -> list[bytes]:
         """Return each row's history, finding out first whether a new generation has begun."""
-        if self._fixed_width is not None:
-            return _behind(input_ids, self._fixed_width)
+        if self.prompt_width is not None:
+            return _behind(input_ids, self.prompt_width)
         if self._prompt is not None and _same_prompt(input_ids, self._prompt):
             rows, prompts = input_ids.shape[0], len(self._histories)
             found = _behind(input_ids, self._prompt.shape[1])
@@ -140,6 +140,15 @@ class HealingLogitsProcessor(_HistoryProcessor):
             raise MaskShapeError("grammars and prompts differ in number", len(boundaries), len(grammars))
         pairs = zip(grammars, boundaries, strict=True)
         super().__init__(engine, [engine.matcher(each, prompt=cut) for each, cut in pairs], prompt_width)
+
+    @classmethod
+    def of_matchers(
+        cls, engine: healfsa.Engine, matchers: Sequence[Any], prompt_width: int | None = None
+    ) -> HealingLogitsProcessor:
+        """Return a processor that goes on from the given matchers, one a prompt."""
+        made = cls.__new__(cls)
+        _HistoryProcessor.__init__(made, engine, matchers, prompt_width)
+        return made
 
 
 def _behind(input_ids: torch.Tensor, width: int) -> list[bytes]:

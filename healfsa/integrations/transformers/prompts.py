@@ -36,6 +36,11 @@ class Prepared:
     attention_mask: torch.Tensor
     boundaries: tuple[Any, ...]
 
+    def rows(self) -> list[list[int]]:
+        """Return each prompt's ids without padding."""
+        pairs = zip(self.input_ids, self.attention_mask, strict=True)
+        return [row[keep.bool()].tolist() for row, keep in pairs]
+
 
 def is_single(prompts: Any) -> bool:
     """Say whether `prompts` is one prompt: a text, bytes, a list of token ids, or one chat."""

@@ -1,39 +1,59 @@
-"""Stop strings that look only at what follows the prompt.
+"""Texts behind the prompt, and stop strings that look at nothing else.
 
-In: generated ids. Out: which rows have met a stop string, and where.
-Idea: bytes behind the owed ones; a stop string that the prompt already held never counts.
+In: generated ids. Out: the text that they write behind the prompt, and which rows have met a stop string.
+Idea: the same `TextStream` that a client of a stream sees, fed with all ids at once.
+Cost: one pass over a row's ids a step, where there are stop strings.
+Not here: decoding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 from transformers import StoppingCriteria
 
+from healfsa.healing import TextStream
 
-def cut_at(data: bytes, stops: Sequence[bytes]) -> int | None:
-    """Return the offset of the first stop string in `data`; None: there is none."""
-    places = [place for place in map(data.find, stops) if place >= 0]
-    return min(places, default=None)
+
+def text_behind(vocabulary: Any, boundary: Any, ids: Iterable[int], stops: Sequence[str]) -> TextStream:
+    """Return the stream of `boundary` after `ids`; it is not finished, so an undecided tail is still held back."""
+    stream = TextStream.behind(vocabulary, boundary, stops)
+    for token_id in ids:
+        stream.push(vocabulary.bytes_of(token_id))
+    return stream
 
 
 class StopAtStrings(StoppingCriteria):
-    """Ends a row once its text behind the owed bytes holds one of `stops`."""
+    """Ends a row once its text behind the prompt holds a stop string.
 
-    def __init__(self, vocabulary: Any, stops: Sequence[bytes], owed: Sequence[bytes], prompt_width: int) -> None:
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+    stops : sequence of str
+    starts : sequence of (Boundary, ids)
+        For each prompt its boundary, and what was already written before this call.
+    prompt_width : int
+        Width of what the model was given.
+    """
+
+    def __init__(
+        self, vocabulary: Any, stops: Sequence[str], starts: Sequence[tuple[Any, tuple[int, ...]]], prompt_width: int
+    ) -> None:
         self._vocabulary = vocabulary
         self._stops = tuple(stops)
-        self._owed = tuple(owed)
+        self._starts = tuple(starts)
         self._width = prompt_width
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
         """Return bool[rows]."""
         rows = input_ids[:, self._width :].tolist()
-        n = len(self._owed)
-        met = [
-            cut_at(self._vocabulary.decode_bytes(row)[len(self._owed[i * n // len(rows)]) :], self._stops) is not None
-            for i, row in enumerate(rows)
-        ]
+        n = len(self._starts)
+        met = [self._met(row, i * n // len(rows)) for i, row in enumerate(rows)]
         return torch.tensor(met, dtype=torch.bool, device=input_ids.device)
+
+    def _met(self, row: list[int], prompt: int) -> bool:
+        boundary, written = self._starts[prompt]
+        ids = (token_id for token_id in (*written, *row) if token_id < self._vocabulary.size)
+        return text_behind(self._vocabulary, boundary, ids, self._stops).finish_reason is not None

@@ -10,7 +10,7 @@ Not here: decoding, masks.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 from typing import Any
 
@@ -18,24 +18,25 @@ import torch
 from transformers import StoppingCriteria
 from transformers.generation.streamers import BaseStreamer
 
-from healfsa.integrations.suffix import SuffixText
+from healfsa.healing import TextStream
 
 _END = object()
 
 
-def stream_pieces(run: Callable[..., None], vocabulary: Any, owed: bytes, stops: Sequence[bytes]) -> Iterator[str]:
+def stream_pieces(run: Callable[..., None], vocabulary: Any, text: TextStream) -> Iterator[str]:
     """Yield the text of what `run(streamer, criterion)` generates; closing the iterator ends the run."""
     queue: SimpleQueue[Any] = SimpleQueue()
     left = threading.Event()
     thread = threading.Thread(target=_run, args=(run, queue, left), daemon=True)
-    text = SuffixText(owed, stops)
     eos = frozenset(vocabulary.eos_ids)
     thread.start()
     try:
         while (item := queue.get()) is not _END:
             if isinstance(item, BaseException):
                 raise item
-            if not text.ended and item not in eos and (piece := text.push(vocabulary.decode_bytes([item]))):
+            if item in eos:
+                continue
+            if piece := text.push(vocabulary.bytes_of(item)):
                 yield piece
         if piece := text.finish():
             yield piece
@@ -69,6 +70,35 @@ class _QueueStreamer(BaseStreamer):
 
     def end(self) -> None:
         """Take the end; the thread says it itself."""
+
+
+class Handover(BaseStreamer):
+    """Hands the ids that were written before `model.generate` began to a streamer, as if they had been generated.
+
+    Parameters
+    ----------
+    inner : BaseStreamer
+    prompt_width : int
+        How many of the ids that `generate` shows first are the prompt.
+    """
+
+    def __init__(self, inner: Any, prompt_width: int) -> None:
+        self._inner = inner
+        self._width: int | None = prompt_width
+
+    def put(self, value: torch.Tensor) -> None:
+        """Split the first value into the prompt and what was written behind it; pass on all others."""
+        if self._width is None:
+            self._inner.put(value)
+            return
+        width, self._width = self._width, None
+        self._inner.put(value[:, :width])
+        for token_id in value[0, width:]:
+            self._inner.put(token_id.reshape(1))
+
+    def end(self) -> None:
+        """Pass on the end."""
+        self._inner.end()
 
 
 class _Left(StoppingCriteria):
