@@ -38,6 +38,7 @@ from healfsa.vocab.kernels import P_FIRST, P_LABEL, P_ORDER, P_SKIP
 
 PAIRS = 2000  # pairs of states that are looked at before an overlap is taken for granted
 MANY = 255  # rounds: more are not told apart, so such a loop has no bounded rows
+BEHIND = 128  # pairs of states that are looked at for the bytes behind a loop
 NOT_A_LOOP = 1 << 40  # more than any number of tokens
 
 
@@ -124,8 +125,8 @@ def classify(memory, trie, stacks, part, start, staying, begun, leaving, whole):
     staying, begun : int32[n], uint8[n]
         Receive the tokens that never leave, and the number of rounds that they begin (255: that many or more).
     leaving, whole : int32[m + 1], uint8[m]
-        leaving[0] receives how many there are, then come the trie nodes directly behind at least one whole round whose
-        byte is not a `part` of its own; `whole` the number of rounds before them.
+        leaving[0] receives how many there are, then come the trie nodes directly behind at least one whole round (their
+        number in `whole`) at or below which some token does not go on with another whole `part`.
 
     Returns NOT_A_LOOP when `part` is no prefix code.
     """
@@ -133,11 +134,15 @@ def classify(memory, trie, stacks, part, start, staying, begun, leaving, whole):
     rows, width, nodes = U(memory[ROWS]), U(memory[WIDTH]), U(memory[NODES] + ROW)
     top = U(trie[label + U(start)] >> 8)
     stacks[0, top], stacks[1, top] = part, 0  # twice the whole rounds, and one more inside of a round
+    stacks[2, top] = 0  # the first node of the round
     node, end, n, m = U(start + 1), U(trie[skip + U(start)]), U(0), U(0)
+    leaving[0] = 0
     while node < end:
         word = U(trie[label + node])
         depth = word >> U(8)
-        above, count = stacks[0, depth - U(1)], stacks[1, depth - U(1)]
+        above, count, opened = stacks[0, depth - U(1)], stacks[1, depth - U(1)], stacks[2, depth - U(1)]
+        if count & 1 == 0:
+            opened = int(node)
         column = U(memory[U(CLASS_OF) + (word & U(255))])
         row = memory[nodes + U(above) * U(NODE)]
         state = memory[rows + U(row) * width + column] if row >= 0 else -1
@@ -145,10 +150,11 @@ def classify(memory, trie, stacks, part, start, staying, begun, leaving, whole):
             state = column_step(memory, above, column)
             if state < 0:
                 return state
-        if state != EMPTY and count & 1 == 0 and count > 0:
+        ends = state != EMPTY and (state == 0 or trie[first + node] < trie[first + node + U(1)])
+        if ends and count > 1 and leaving[m] != opened:
             whole[m] = min(count >> 1, MANY)
             m += U(1)
-            leaving[m] = int(node)
+            leaving[m] = opened
         if state == 0:
             node = U(trie[skip + node])
             continue
@@ -158,7 +164,7 @@ def classify(memory, trie, stacks, part, start, staying, begun, leaving, whole):
             state, count = part, 2 * rounds
         elif memory[memory[NODES] + state * NODE] & NULLABLE != 0:
             return NOT_A_LOOP
-        stacks[0, depth], stacks[1, depth] = state, count
+        stacks[0, depth], stacks[1, depth], stacks[2, depth] = state, count, opened
         for rank in range(U(trie[first + node]), U(trie[first + node + U(1)])):
             staying[n], begun[n] = trie[order + rank], min(rounds, MANY)
             n += U(1)
@@ -245,3 +251,86 @@ def leave(memory, trie, stack, starts, nodes, counts, rest, tokens, rounds):
                     return state
                 stack[word >> U(8)] = state
     return int(n)
+
+
+@kernel("int64(int32[::1], int64, int64, int32[::1], uint8[::1])")
+def bytes_behind(memory, state, part, pairs, live):
+    """Mark the bytes that may follow when `state` has read one or more whole `part`s; return 1, or 0: gave up.
+
+    `pairs` is scratch memory.
+    """
+    pairs[0], pairs[1] = state, part
+    known, at = 2, 0
+    while at < known:
+        here, inside = int(pairs[at]), int(pairs[at + 1])
+        at += 2
+        for byte in range(256):
+            inner = transition(memory, inside, byte)
+            after = transition(memory, here, byte) if inner > 0 or (at > 2 and inside == part) else 0
+            if inner < 0 or after < 0:
+                return min(inner, after)
+            if after > 0 and at > 2 and inside == part:
+                live[byte] = 1
+            if after == 0 or inner == 0:
+                continue
+            inner = part if inner == EMPTY else inner
+            k = 2
+            while k < known and (pairs[k] != after or pairs[k + 1] != inner):
+                k += 2
+            if k >= known:
+                if known + 2 > min(pairs.size, 2 * BEHIND):
+                    return 0
+                pairs[known], pairs[known + 1] = after, inner
+                known += 2
+    return 1
+
+
+@kernel(f"int64(int32[::1], {READ}, {BYTES}, {READ}, int32[::1], {READ}, {READ}, {BYTES}, int64, int64, int32[::1])")
+def leave_anyhow(memory, trie, data, offsets, stack, starts, nodes, live, state, start, tokens):
+    """Write the tokens that leave a loop behind at least one round, from `state` at trie node `start`; return how many.
+
+    Unlike `leave` this follows each way from `start` on, so it is right whatever comes behind the loop.
+    """
+    label, skip, first, order = U(trie[P_LABEL]), U(trie[P_SKIP]), U(trie[P_FIRST]), U(trie[P_ORDER])
+    passed = trie[label + U(start)] >> 8
+    n = U(0)
+    for k in range(starts[256]):
+        node = U(nodes[k])
+        if live[trie[label + node] & 255] == 0:
+            continue
+        depth = trie[label + node] >> 8
+        place = offsets[trie[order + U(trie[first + node])]]
+        here = state
+        for i in range(place + passed, place + depth):
+            here = transition(memory, here, data[i])
+            if here <= 0:
+                break
+        if here < 0:
+            return here
+        end = U(trie[skip + node])
+        stack[U(depth)] = here
+        while node < end:
+            if here > 0:
+                for rank in range(U(trie[first + node]), U(trie[first + node + U(1)])):
+                    tokens[n] = trie[order + rank]
+                    n += U(1)
+                node += U(1)
+            else:
+                node = U(trie[skip + node])
+            if node < end:
+                word = U(trie[label + node])
+                here = transition(memory, stack[(word >> U(8)) - U(1)], word & U(255))
+                if here < 0:
+                    return here
+                stack[word >> U(8)] = here
+    return int(n)
+
+
+@kernel(f"int64({READ}, {READ}, {READ}, {BYTES})")
+def weight_of(trie, starts, nodes, live):
+    """Return how many trie nodes lie at and below the places to leave by the bytes in `live`."""
+    skip, total = trie[P_SKIP], 0
+    for byte in range(256):
+        for k in range(starts[byte], starts[byte + 1] if live[byte] != 0 else starts[byte]):
+            total += trie[skip + nodes[k]] - nodes[k]
+    return total

@@ -72,6 +72,10 @@ class Loop:
         with self._lock:
             return self._bases.setdefault(rounds, words)
 
+    def longer(self, most: int) -> np.ndarray:
+        """Return the tokens that stay, but begin more than `most` rounds (-1: none)."""
+        return self._staying[:0] if most < 0 or most >= self.most else self._staying[self._begun > most]
+
     @property
     def nbytes(self) -> int:
         """Bytes held."""

@@ -78,7 +78,7 @@ class Tables:
             return self._local.scratch
         except AttributeError:
             trie, local = self.vocabulary.trie, self._local
-            local.stacks = np.zeros((2, trie.deepest + 2), dtype=np.int32)
+            local.stacks = np.zeros((3, trie.deepest + 2), dtype=np.int32)
             local.lists = np.zeros((2, trie.n_nodes + 2), dtype=np.int32)
             local.rounds = np.zeros((2, trie.n_nodes + 2), dtype=np.uint8)
             local.pieces = np.zeros((2, PIECES), dtype=np.int32)
@@ -95,6 +95,6 @@ class Tables:
         return self._local.pieces
 
     def scratch_pair(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return two stacks and two lists of numbers (the same memory as `scratch`)."""
+        """Return three stacks and two lists of numbers (the same memory as `scratch`)."""
         self.scratch()
         return self._local.stacks, self._local.lists[0], self._local.lists[1]

@@ -34,7 +34,10 @@ HEAVY = 20_000  # trie nodes that ways out of a loop may lie below; with more a 
 HINTS = 15  # wide parts that a short walk does not even begin with
 KEPT = 4096
 NO_TOKENS = np.zeros(0, dtype=np.int32)
-NO_ROUNDS = np.zeros(0, dtype=np.uint8)
+Exits = tuple[np.ndarray, np.ndarray]  # tokens, and the whole rounds before they leave
+NO_EXITS: Exits = (NO_TOKENS, np.zeros(0, dtype=np.uint8))
+TOO_MANY: Exits = (NO_TOKENS, NO_TOKENS)
+LONGER = 3000  # tokens with too many rounds that are looked at one by one
 
 
 @dataclass(slots=True)
@@ -63,7 +66,7 @@ class Wide:
         self._automaton = automaton
         self._tables = tables
         self._loops: dict[tuple[int, int], Loop | None] = {}
-        self._exits: dict[tuple[int, int, int], tuple[np.ndarray, np.ndarray] | None] = {}
+        self._exits: dict[tuple[int, int, int], Exits | None] = {}
         self._joined: dict[tuple, Found] = {}
         self._hints = np.zeros(HINTS + 1, dtype=np.int32)
 
@@ -111,9 +114,9 @@ class Wide:
         return buffer[1, : count * kernels_split.PIECE].reshape(count, -1).tolist()
 
     def _usable(self, piece: list[int], start: int) -> bool:
-        """Say whether a piece is a loop with ready sets, whose ways out are known too."""
+        """Say whether a piece is a loop with ready sets, whose ways out are few."""
         _, part, _, _, rest = piece
-        return part != 0 and self._loop(part, start) is not None and self._ways_out(part, start, rest) is not None
+        return part != 0 and self._loop(part, start) is not None and self._ways_out(part, start, rest) is not TOO_MANY
 
     def _join(self, pieces: list[list[int]], start: int) -> Found:
         """Return the union of the pieces' tokens below trie node `start`."""
@@ -126,15 +129,40 @@ class Wide:
         return found
 
     def _add_loop(self, found: Found, piece: list[int], start: int) -> None:
-        _, part, least, most, rest = piece
+        node, part, least, most, rest = piece
         loop, exits = self._loop(part, start), self._ways_out(part, start, rest)
-        if loop is None or exits is None:
+        if loop is None:
             return
-        tokens, rounds = exits
-        if least > 1 or 0 <= most < loop.most:
-            tokens = tokens[(rounds >= least) & (rounds <= (most if most >= 0 else loop.most))]
+        if exits is None:
+            tokens = self._anyhow(loop, node, part, most, start)
+            if tokens is None:
+                found.add(self._below(node, start))
+                return
+        else:
+            tokens, rounds = exits
+            if least > 1 or 0 <= most < loop.most:
+                tokens = tokens[(rounds >= least) & (rounds <= (most if most >= 0 else loop.most))]
         found.bases.append(loop.base(most))
         found.lists.append(tokens)
+
+    def _anyhow(self, loop: Loop, state: int, part: int, most: int, start: int) -> np.ndarray | None:
+        """Return the tokens that leave a loop whose rest can read more of it, or None where they are too many."""
+        tables, run = self._tables, self._automaton.run
+        longer = loop.longer(most)
+        stack, found, _ = tables.scratch()
+        live = np.zeros(256, dtype=np.uint8)
+        if len(longer) > LONGER or not run(kernels_loops.bytes_behind, state, part, found, live):
+            return None
+        if kernels_loops.weight_of(tables.trie, loop.starts, loop.nodes, live) > HEAVY:
+            return None
+        places, text = (loop.starts, loop.nodes), (tables.data, tables.offsets)
+        count = run(kernels_loops.leave_anyhow, tables.trie, *text, stack, *places, live, state, start, found)
+        tokens = found[:count].copy()
+        if len(longer):
+            states, passed = found[: len(longer)], int(tables.vocabulary.trie.depth[start])
+            run(kernels.advance_many, *text, state, passed, longer, states)
+            tokens = np.concatenate([tokens, longer[states > 0]])
+        return tokens
 
     def _below(self, state: int, start: int) -> Found:
         """Return the tokens of `state` below trie node `start`: a walk, and thick nodes taken apart.
@@ -183,8 +211,8 @@ class Wide:
                 self._hints[self._hints[0]] = part
         return self._loops[key]
 
-    def _ways_out(self, part: int, start: int, rest: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the tokens that leave a loop into `rest` and their rounds; None where a walk must serve."""
+    def _ways_out(self, part: int, start: int, rest: int) -> Exits | None:
+        """Return the tokens that leave a loop into `rest` and their rounds; None where `rest` can read more of it."""
         key = part, start, rest
         if key not in self._exits:
             if len(self._exits) >= KEPT:
@@ -192,14 +220,14 @@ class Wide:
             self._exits[key] = self._find_ways_out(part, start, rest)
         return self._exits[key]
 
-    def _find_ways_out(self, part: int, start: int, rest: int) -> tuple[np.ndarray, np.ndarray] | None:
+    def _find_ways_out(self, part: int, start: int, rest: int) -> Exits | None:
         loop, run = self._loop(part, start), self._automaton.run
         if rest == EMPTY or loop is None:
-            return NO_TOKENS, NO_ROUNDS
+            return NO_EXITS
         stack, found, _ = self._tables.scratch()
         trie = self._tables.trie
         if run(kernels_loops.weight, trie, loop.starts, loop.nodes, rest) > HEAVY:
-            return None
+            return TOO_MANY
         if run(kernels_loops.overlaps, part, rest, found):
             return None
         rounds, _ = self._tables.scratch_rounds()
