@@ -1,0 +1,147 @@
+"""The real clients: openai in the default tests where it is installed, the others under the marker `engine`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from pydantic import BaseModel
+
+USER = [{"role": "user", "content": "Where?"}]
+
+
+class Person(BaseModel):
+    """A person."""
+
+    name: str
+    age: int
+
+
+@pytest.fixture(scope="module")
+def client(server):
+    openai = pytest.importorskip("openai")
+    return openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0, timeout=60)
+
+
+def test_openai_completions(client):
+    answer = client.completions.create(model="tiny", prompt="x.re", max_tokens=20, extra_body={"regex": "turn|place"})
+    assert answer.choices[0].text in ("turn", "place")
+    stream = client.completions.create(
+        model="tiny", prompt="x.re", max_tokens=20, stream=True, extra_body={"regex": "turn"}
+    )
+    assert "".join(chunk.choices[0].text for chunk in stream) == "turn"
+    assert [m.id for m in client.models.list()] == ["tiny"]
+
+
+def test_openai_parse(client):
+    class Answer(BaseModel):
+        city: str
+        ok: bool
+
+    answer = client.beta.chat.completions.parse(
+        model="tiny", messages=USER, response_format=Answer, max_tokens=400, temperature=0.2, seed=1,
+        logit_bias=end_of_string(),
+    )  # fmt: skip
+    assert isinstance(answer.choices[0].message.parsed, Answer)
+
+
+def end_of_string():
+    """Return a bias for the quote, so that a random model ends its strings."""
+    from server_toy import toy_tokenizer
+
+    return {str(i): 30 for token, i in toy_tokenizer().get_vocab().items() if token == '"'}
+
+
+def test_openai_stream_helper(client):
+    class Answer(BaseModel):
+        ok: bool
+
+    kinds = []
+    with client.beta.chat.completions.stream(model="tiny", messages=USER, response_format=Answer, max_tokens=60) as stream:
+        kinds = [event.type for event in stream]
+        final = stream.get_final_completion()
+    assert "content.delta" in kinds and "content.done" in kinds
+    assert isinstance(final.choices[0].message.parsed, Answer)
+
+
+def test_openai_tools(client):
+    openai = pytest.importorskip("openai")
+
+    class Weather(BaseModel):
+        warm: bool
+
+    answer = client.beta.chat.completions.parse(
+        model="tiny", messages=USER, tools=[openai.pydantic_function_tool(Weather)], tool_choice="required",
+        parallel_tool_calls=False, max_tokens=200, seed=1,
+    )  # fmt: skip
+    assert isinstance(answer.choices[0].message.tool_calls[0].function.parsed_arguments, Weather)
+
+
+def test_openai_responses(client):
+    class Answer(BaseModel):
+        ok: bool
+
+    answer = client.responses.parse(model="tiny", input="Where?", text_format=Answer)
+    assert isinstance(answer.output_parsed, Answer)
+    with client.responses.stream(model="tiny", input="Where?", text_format=Answer) as stream:
+        kinds = [event.type for event in stream]
+        assert isinstance(stream.get_final_response().output_parsed, Answer)
+    assert kinds[0] == "response.created" and kinds[-1] == "response.completed"
+
+
+def test_openai_errors(client):
+    openai = pytest.importorskip("openai")
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.completions.create(model="tiny", prompt="a", extra_body={"regex": "("})
+    assert caught.value.code == "invalid_grammar" and caught.value.param == "regex"
+
+
+@pytest.mark.engine
+def test_instructor(client):
+    instructor = pytest.importorskip("instructor")
+
+    class Answer(BaseModel):
+        ok: bool
+
+    for mode in (instructor.Mode.TOOLS, instructor.Mode.JSON_SCHEMA):
+        made = instructor.from_openai(client, mode=mode)
+        answer = made.chat.completions.create(
+            model="tiny", messages=USER, response_model=Answer, max_tokens=300, max_retries=1
+        )
+        assert isinstance(answer, Answer), mode
+
+
+@pytest.mark.engine
+def test_langchain(server):
+    lc = pytest.importorskip("langchain_openai")
+
+    class Answer(BaseModel):
+        ok: bool
+
+    model = lc.ChatOpenAI(model="tiny", base_url=server.url + "/v1", api_key="none", max_tokens=300, max_retries=0)
+    for method in ("json_schema", "function_calling"):
+        assert isinstance(model.with_structured_output(Answer, method=method).invoke("Where?"), Answer)
+    called = model.bind_tools([Answer], tool_choice="any").invoke("Where?")
+    assert called.tool_calls[0]["name"] == "Answer"
+    plain = lc.OpenAI(model="tiny", base_url=server.url + "/v1", api_key="none", max_tokens=4, max_retries=0)
+    assert isinstance(plain.invoke("The comp"), str)
+
+
+@pytest.mark.engine
+def test_litellm(server):
+    litellm = pytest.importorskip("litellm")
+
+    class Answer(BaseModel):
+        ok: bool
+
+    common = {"api_base": server.url + "/v1", "api_key": "none", "max_tokens": 60}
+    for provider in ("openai", "hosted_vllm"):
+        answer = litellm.completion(model=f"{provider}/tiny", messages=USER, response_format=Answer, **common)
+        assert isinstance(json.loads(answer.choices[0].message.content)["ok"], bool)
+    prefilled = [*USER, {"role": "assistant", "content": '{"ok": t', "prefix": True}]
+    answer = litellm.completion(model="openai/tiny", messages=prefilled, response_format=Answer, **common)
+    assert json.loads('{"ok": t' + answer.choices[0].message.content) == {"ok": True}
+    text = litellm.text_completion(
+        model="text-completion-openai/tiny", prompt="x.re", extra_body={"regex": "turn"}, **common
+    )
+    assert text.choices[0].text == "turn"
