@@ -256,6 +256,33 @@ def test_forms_of_tools():
     assert read_tools(found) == found and read_tools(forms[0])[0].name == "one"
 
 
+def test_pydantic_models_and_functions():
+    pydantic = pytest.importorskip("pydantic")
+
+    class Search(pydantic.BaseModel):
+        """Look for something."""
+
+        query: str
+        limit: int = 10
+
+    def add(a: int, b: int = 0) -> int:
+        """Add two numbers."""
+        return a + b
+
+    calls = tool_calls([Search, add], "hermes", "required")
+    assert [(tool.name, tool.description) for tool in calls.tools] == [
+        ("Search", "Look for something."),
+        ("add", "Add two numbers."),
+    ]
+    for text in (
+        '{"name": "Search", "arguments": {"query": "x", "limit": 3}}',
+        '{"name": "add", "arguments": {"a": 1}}',
+    ):
+        assert matches(calls.grammar.expression, f"<tool_call>{text}</tool_call>".encode()), text
+    for text in ('{"name": "Search", "arguments": {"limit": 3}}', '{"name": "add", "arguments": {"a": 1, "c": 2}}'):
+        assert not matches(calls.grammar.expression, f"<tool_call>{text}</tool_call>".encode()), text
+
+
 def test_an_mcp_client_result():
     class Listed:
         def __init__(self, tools):
