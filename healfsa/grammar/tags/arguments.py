@@ -11,6 +11,7 @@ Not here: the schema compiler (see healfsa.grammar.json_schema), what stands aro
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -143,9 +144,12 @@ def _kinds_of(text: str) -> Callable[[str], tuple[bool, bool]]:
     compiler = Compiler(read(text)[0], Style(), None, None, False)
     found = compiler.shape(compiler.formulas.leaf(compiler.references.root())).objects
 
+    lock = threading.Lock()  # a compiler is one thread's, and parsers of many threads ask
+
     @lru_cache(maxsize=1024)
     def kinds(name: str) -> tuple[bool, bool]:
-        shapes = [compiler.shape(at(facts, name, compiler.holds)) for facts in found]
+        with lock:
+            shapes = [compiler.shape(at(facts, name, compiler.holds)) for facts in found]
         strings = any(shape.strings for shape in shapes)
         return strings, any(not replace(shape, strings=()).is_empty() for shape in shapes)
 
