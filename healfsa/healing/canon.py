@@ -10,8 +10,10 @@ Not here: the decision (`auto.py`), covers and their weights.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,11 +81,10 @@ class Canon:
     segmenter: Segmenter | None
     added: Added
     composer: Composer
-    added_ids: tuple[tuple[bytes, int], ...]
     _leaves: Recent = field(default_factory=lambda: Recent(64 << 20))
     _known: list[bool] = field(default_factory=list)
     _kinds: dict[str, int] = field(default_factory=dict)
-    _moves: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    _moves: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = field(default_factory=dict)
     _inner: dict[tuple[int, bytes], tuple[tuple[int, ...], ...]] = field(default_factory=dict)
 
     @property
@@ -118,22 +119,17 @@ class Canon:
         """Return the pieces of a text before its open region, and the region."""
         if self.segmenter is None:
             return [], Region(text, rest, 0)
-        state, begins = 0, [0]
+        state, edges = 0, [0]
         for at, character in enumerate(text):
             key = (state, self.kind_of(character))
             move = self._moves.get(key)
             if move is None:
                 move = self._moves[key] = self.segmenter.step(*key)
             state = move[0]
-            if move[1] >= 0:
-                begins.append(at + 1 - move[1])
-        pieces = [piece for a, b in zip(begins, begins[1:], strict=False) for piece in self._cut(text[a:b])]
-        return pieces, Region(text[begins[-1] :], rest, state)
-
-    def _cut(self, text: str) -> list[bytes]:
-        """Return the pieces of a text whose ends are certain cuts."""
-        edges = [0, *self.segmenter.cuts(text), len(text)]
-        return [text[a:b].encode() for a, b in zip(edges, edges[1:], strict=False)]
+            for distance in move[1]:
+                edges.append(at + 1 - distance)
+        pieces = [text[a:b].encode() for a, b in pairwise(edges)]
+        return pieces, Region(text[edges[-1] :], rest, state)
 
     def leaves(self, region: Region, piece: bytes, at: int, left: int, cuts: tuple[int, ...]) -> np.ndarray:
         """Return the tokens that make ``piece[at:]`` and more behind the token `left` (-1: none), int32.
@@ -204,11 +200,22 @@ class Canon:
         cuts = self.segmenter.states[region.state].row[0] if self.segmenter is not None else ()
         size, way, end = len(region.text), [], 0
         edges = [0, *(size + at for at in cuts), size]
-        for low, high in zip(edges, edges[1:], strict=False):
+        for low, high in pairwise(edges):
             for token in self.encode_closed(region.text[low:high].encode()):
                 end += len(self.vocabulary.bytes_of(token) or b"")
                 way.append((token, end))
         return way
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of a whole text (as `Vocabulary.normalize` gives it), read from the left in one pass."""
+        found: list[int] = []
+        for part, token in self.added.split(text):
+            pieces, region = self.pieces(part)
+            for piece in pieces:
+                found += self.encode_closed(piece)
+            found += [one for one, _ in self.encode_region(region)]
+            found += [] if token is None else [token]
+        return found
 
     def encode_closed(self, piece: bytes) -> list[int]:
         """Return the ids of a piece that is complete."""
@@ -243,15 +250,22 @@ def completions(rest: bytes) -> list[str]:
     return found or [low.decode(errors="replace")]
 
 
-@lru_cache(maxsize=16)
 def canon_of(vocabulary: Vocabulary) -> Canon | None:
     """Return the canon of a vocabulary (kept for the last few); None where its tokenizer is no BPE."""
+    with _BUILDING:
+        return _build(vocabulary)
+
+
+_BUILDING = threading.Lock()  # threads that want the same canon wait for one of them to build it
+
+
+@lru_cache(maxsize=16)
+def _build(vocabulary: Vocabulary) -> Canon | None:
     rules = build_rules(vocabulary)
     if rules is None:
         return None
     added = added_of(vocabulary)
-    ids = tuple((t.content.encode(), t.id) for t in vocabulary.tokenizer.added_tokens if t.id in added.ids)
-    return Canon(vocabulary, rules, _segmenter(vocabulary), added, composer_of(vocabulary), ids)
+    return Canon(vocabulary, rules, _segmenter(vocabulary), added, composer_of(vocabulary))
 
 
 def _segmenter(vocabulary: Vocabulary) -> Segmenter | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,8 @@ class Added:
     ----------
     contents : tuple[bytes, ...]
         Their spellings, sorted.
+    tokens : tuple[int, ...]
+        Their ids, in the same order.
     ids : frozenset[int]
         Their ids.
     first : frozenset[int]
@@ -45,6 +47,7 @@ class Added:
     """
 
     contents: tuple[bytes, ...]
+    tokens: tuple[int, ...]
     ids: frozenset[int]
     first: frozenset[int]
     longest: int
@@ -55,6 +58,35 @@ class Added:
         if at < len(self.contents) and self.contents[at] == tail:
             at += 1
         return at < len(self.contents) and self.contents[at].startswith(tail)
+
+    def longer(self, tail: bytes) -> tuple[int, ...]:
+        """Return the ids of the added tokens that begin with `tail` and are longer."""
+        low = bisect_left(self.contents, tail)
+        high = low
+        while high < len(self.contents) and self.contents[high].startswith(tail):
+            high += 1
+        return tuple(t for c, t in zip(self.contents[low:high], self.tokens[low:high], strict=True) if c != tail)
+
+    def split(self, text: str) -> Iterator[tuple[str, int | None]]:
+        """Yield the parts of a text and the added token behind each: the leftmost, of those the longest."""
+        raw, start, at = text.encode(), 0, 0
+        while at < len(raw) and self.contents:
+            size = self._match(raw, at) if raw[at] in self.first else 0
+            if size:
+                token = self.tokens[bisect_left(self.contents, raw[at : at + size])]
+                yield raw[start:at].decode(), token
+                start = at = at + size
+            else:
+                at += 1
+        yield raw[start:].decode(), None
+
+    def _match(self, raw: bytes, at: int) -> int:
+        """Return the length of the longest added token at a place, 0 for none."""
+        for size in range(min(self.longest, len(raw) - at), 0, -1):
+            found = bisect_left(self.contents, raw[at : at + size])
+            if found < len(self.contents) and self.contents[found] == raw[at : at + size]:
+                return size
+        return 0
 
     def openings(self, tail: bytes) -> list[int]:
         """Return every place of `tail` from which it may yet become an added token."""
@@ -67,9 +99,9 @@ def added_of(vocabulary: Vocabulary) -> Added:
     marked = marks_spaces(vocabulary)
     tokens = [t for t in vocabulary.tokenizer.added_tokens if not t.special and t.id < vocabulary.size]
     tokens = [t for t in tokens if not (marked and SPACE_MARK in t.content) and t.content in vocabulary.added_text]
-    contents = tuple(sorted(t.content.encode() for t in tokens))
-    ids = frozenset(t.id for t in tokens)
-    return Added(contents, ids, frozenset(c[0] for c in contents), max(map(len, contents), default=0))
+    tokens.sort(key=lambda token: token.content.encode())
+    contents, ids = tuple(t.content.encode() for t in tokens), tuple(t.id for t in tokens)
+    return Added(contents, ids, frozenset(ids), frozenset(c[0] for c in contents), max(map(len, contents), default=0))
 
 
 def marks_spaces(vocabulary: Vocabulary) -> bool:

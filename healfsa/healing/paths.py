@@ -208,7 +208,7 @@ def _added(canon: Canon, boundary: Boundary, lead: Lead, grown: Growing) -> None
     for opening in [*added.openings(text), len(text)]:
         if opening < lead.border:
             continue
-        ids = tuple(token for content, token in canon.added_ids if content.startswith(text[opening:]) and content != text[opening:])
+        ids = added.longer(text[opening:])
         pieces, region = canon.pieces(text[:opening].decode(), b"")
         chain, end = [], 0
         for piece in pieces:

@@ -192,14 +192,16 @@ class Segmenter:
             self.steps, self.scenes = steps, scenes
         self.scenes[number, : len(listed)] = listed
 
-    def step(self, state: int, kind: int) -> tuple[int, int]:
-        """Return the next state and where its region begins (counted back from the end; -1: where it did)."""
+    def step(self, state: int, kind: int) -> tuple[int, tuple[int, ...]]:
+        """Return the next state and the cuts that are settled now, counted back from the end.
+
+        The region begins anew at the last of them.
+        """
         known = self.steps[state, kind].tolist()
         if known[0] == UNKNOWN:
             with self._lock:
                 known = self._new_step(state, kind)
-        settled = [distance for distance in known[1:] if distance >= 0]
-        return known[0], settled[-1] if settled else -1
+        return known[0], tuple(distance for distance in known[1:] if distance >= 0)
 
     def _new_step(self, state: int, kind: int) -> list[int]:
         """Ask for a step and enter it."""
