@@ -30,6 +30,7 @@ from healfsa.grammar.expression import (
     choice,
     complement,
     concat,
+    repeat,
 )
 from healfsa.grammar.regex import tree
 from healfsa.grammar.regex.alphabet import Alphabet
@@ -49,6 +50,13 @@ class State(NamedTuple):
     main: Config
     positive: frozenset[Config]
     negative: frozenset[Config]
+
+
+class Move(NamedTuple):
+    """Read a character of the classes `chars`, then be at `target`."""
+
+    chars: int
+    target: State
 
 
 class Rest(NamedTuple):
@@ -92,8 +100,7 @@ class Machine:
 
     def start(self) -> Expression:
         """Return the expression of the whole pattern."""
-        state = State(self._behind.start, self._first, _NONE, _NONE)
-        return self._body(state)
+        return self._body(self._state(self._behind.start, self._first))
 
     def _chars(self, mask: int) -> Expression:
         """Return one character of the classes in `mask`."""
@@ -101,31 +108,40 @@ class Machine:
             self._written[mask] = self._encode(self._alphabet.ranges(mask))
         return self._written[mask]
 
-    def _ref(self, behind: BehindState | None, main: Config, positive=_NONE, negative=_NONE) -> Expression:
-        """Return what is accepted at a state, as a rule that is built when it is needed."""
+    def _state(self, behind: BehindState | None, main: Config, positive=_NONE, negative=_NONE) -> State:
         positive = frozenset(c for c in positive if c.cell is not self._closure.free)
-        if not positive and not negative and main.cell.tail is None:
-            return EMPTY if main.cell.node is ACCEPT else ANY_BYTES
-        if not _looks_behind(main, *positive, *negative):
-            behind = None
-        state = State(behind, main, positive, negative)
+        matters = _looks_behind(main, *positive, *negative)
+        return State(behind if matters else None, main, positive, negative)
+
+    def _ref(self, state: State) -> Expression:
+        """Return what is accepted at a state, as a rule that is built when it is needed."""
+        if not state.positive and not state.negative and state.main.cell.tail is None:
+            return EMPTY if state.main.cell.node is ACCEPT else ANY_BYTES
         if state not in self._rules:
             self._rules.setdefault(state, Ref(Rule(f"state {len(self._rules)}", build=partial(self._body, state))))
         return self._rules[state]
 
     def _body(self, state: State) -> Expression:
+        """Return what is accepted at a state: rounds of the steps that lead back to it, then anything else."""
         carried = bool(state.positive or state.negative)
         blocks = not carried and (state.behind is None or self._behind.reachable(state.behind) is not None)
         items = self._closure.items(state.main, state.behind, blocks)
         if not carried and self._accepts_all(items):
             return ANY_BYTES
-        bound = [item for item in items if carried or item.demands.loops]
-        groups: dict[tuple[frozenset[Config], frozenset[Config]], list[Expression]] = {}
+        groups: dict[tuple[frozenset[Config], frozenset[Config]], list[Move | Expression]] = {}
         for item in items:
-            if not (carried or item.demands.loops):
+            if carried or item.demands.loops:
+                groups.setdefault((_NONE, _NONE), []).extend(self._carried(item, state))
+            else:
                 groups.setdefault(item.demands[:2], []).extend(self._read(item, state.behind))
-        free = [self._demanded(choice(*parts), state.behind, *demands) for demands, parts in groups.items()]
-        return choice(*free, *(part for item in bound for part in self._carried(item, state)))
+        moves, others = _merged(groups.pop((_NONE, _NONE), []))
+        rounds = moves.pop(state, 0)
+        bound = [self._demanded(self._joined(*_merged(parts)), state.behind, *d) for d, parts in groups.items()]
+        rest = choice(self._joined(moves, others), *bound)
+        return concat(repeat(self._chars(rounds)), rest) if rounds else rest
+
+    def _joined(self, moves: dict[State, int], others: list[Expression]) -> Expression:
+        return choice(*others, *(concat(self._chars(chars), self._ref(target)) for target, chars in moves.items()))
 
     def _accepts_all(self, items: list[Item]) -> bool:
         """Say whether the end of a look-ahead is reached without a condition on what follows."""
@@ -140,12 +156,12 @@ class Machine:
         """Return what of `part` meets demands on the whole rest of the text."""
         if part is EMPTY:
             return EMPTY if self._met_at_end(positive, negative, behind) else NOTHING
-        wanted = [self._ref(behind, config) for config in positive]
-        unwanted = [complement(self._ref(behind, config)) for config in negative]
+        wanted = [self._ref(self._state(behind, config)) for config in positive]
+        unwanted = [complement(self._ref(self._state(behind, config))) for config in negative]
         return both(part, *wanted, *unwanted)
 
-    def _read(self, item: Item, behind: BehindState | None) -> Iterator[Expression]:
-        """Return the expressions of an item without its demands."""
+    def _read(self, item: Item, behind: BehindState | None) -> Iterator[Move | Expression]:
+        """Return what an item does, its demands left out."""
         if isinstance(item, Stop):
             yield EMPTY
         elif isinstance(item, Step):
@@ -155,25 +171,25 @@ class Machine:
 
     def _stepped(
         self, chars: int, behind: BehindState | None, main: Config, positive=_NONE, negative=_NONE
-    ) -> Iterator[Expression]:
+    ) -> Iterator[Move]:
         moves: list[tuple[BehindState | None, int]] = [(None, chars)]
         if behind is not None and _looks_behind(main, *positive, *negative):
             moves = list(self._behind.after(behind, chars))
         for target, members in moves:
-            yield concat(self._chars(members), self._ref(target, main, positive, negative))
+            yield Move(members, self._state(target, main, positive, negative))
 
     def _block(self, item: Block, behind: BehindState | None) -> Iterator[Expression]:
         whole = render(item.node, self._encode)
         if behind is None or not item.target.cell.needs & tree.BEHIND:
             solid = both(whole, concat(ANY_BYTE, ANY_BYTES)) if item.solid else whole
-            yield concat(solid, self._ref(None, item.target))
+            yield concat(solid, self._ref(self._state(None, item.target)))
             return
         for target in self._behind.reachable(behind) or ():
             part = both(whole, self._behind.path(behind, target, self._chars))
-            yield concat(part, self._ref(target, item.target))
+            yield concat(part, self._ref(self._state(target, item.target)))
 
-    def _carried(self, item: Item, state: State) -> Iterator[Expression]:
-        """Return the expressions of an item whose demands are carried along from character to character."""
+    def _carried(self, item: Item, state: State) -> Iterator[Move | Expression]:
+        """Return what an item does when its demands are carried along from character to character."""
         positive = item.demands.positive | state.positive
         negative = item.demands.negative | state.negative
         if isinstance(item, Step):
@@ -181,7 +197,7 @@ class Machine:
         elif self._met_at_end(positive, negative, state.behind):
             yield EMPTY  # a Stop: blocks carry no demands
 
-    def _stepped_with(self, item: Step, todo: tuple[Demand, ...], behind: BehindState | None) -> Iterator[Expression]:
+    def _stepped_with(self, item: Step, todo: tuple[Demand, ...], behind: BehindState | None) -> Iterator[Move]:
         merged: dict[Rest, int] = {}
         for chars, rest in self._resolve(item.chars, todo, Rest(_NONE, _NONE), behind, frozenset()):
             merged[rest] = merged.get(rest, 0) | chars
@@ -238,6 +254,18 @@ class Machine:
             stops = [item.demands for item in items if isinstance(item, Stop)]
             self._ends[key] = any(self._met_at_end(d.positive, d.negative, behind) for d in stops)
         return self._ends[key]
+
+
+def _merged(parts: list[Move | Expression]) -> tuple[dict[State, int], list[Expression]]:
+    """Return the moves with one set of characters a target, and the expressions."""
+    moves: dict[State, int] = {}
+    others: list[Expression] = []
+    for part in parts:
+        if isinstance(part, Move):
+            moves[part.target] = moves.get(part.target, 0) | part.chars
+        else:
+            others.append(part)
+    return moves, others
 
 
 def _looks_behind(*configs: Config) -> bool:
