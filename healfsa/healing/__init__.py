@@ -11,7 +11,7 @@ from typing import Any
 _HOMES = {
     "boundary": "Boundary heal",
     "bytelevel": "ByteReader logprob",
-    "cover": "CoverTree covers",
+    "cover": "CoverTree canonical_tokens covers",
     "weights": "Allowed AllowedByIndex AllowedByText Cover Model Weighed exact weigh",
     "explanation": "Explanation explain",
     "search": "search_all",

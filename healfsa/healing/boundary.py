@@ -47,6 +47,9 @@ class Boundary:
     prefill : bytes
         The tail of the prompt that already lies inside the grammar: the automaton is stepped over it before the
         first mask.  Empty: the grammar begins behind the prompt.
+    at_once : bool
+        Whether the first token must write all owed bytes (policy "one", as it was first described).  Otherwise tokens
+        that are a proper beginning of the owed bytes are allowed, too.
     """
 
     keep: tuple[int, ...]
@@ -55,6 +58,7 @@ class Boundary:
     prompt_ids: tuple[int, ...] = ()
     policy: str = "off"
     prefill: bytes = b""
+    at_once: bool = False
 
     @property
     def input_ids(self) -> list[int]:
@@ -137,7 +141,9 @@ def _prefill(vocabulary: Vocabulary, read: Prompt, prefill: str | bytes | None) 
         bare = prefill.encode() if isinstance(prefill, str) else inside
         if not tail.endswith(bare):
             raise PromptError(
-                "the prefill is not the tail of the prompt", owed=bare, hint="pass the prompt with the prefill at its end"
+                "the prefill is not the tail of the prompt",
+                owed=bare,
+                hint="pass the prompt with the prefill at its end",
             )
         inside = bare
     return inside
@@ -158,7 +164,7 @@ def _cut(vocabulary: Vocabulary, read: Prompt, kind: str | int, inside: bytes, l
     while keep[:same] != ids[:same]:
         same -= 1
     owed = read.tail(vocabulary, size)
-    return Boundary(keep, owed[len(owed) - size :], len(ids) - same, ids, str(kind), inside)
+    return Boundary(keep, owed[len(owed) - size :], len(ids) - same, ids, str(kind), inside, kind == 1)
 
 
 def _auto(vocabulary: Vocabulary, read: Prompt) -> tuple[tuple[int, ...], int]:

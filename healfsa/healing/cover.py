@@ -121,6 +121,27 @@ def covers(
     return flat(boundary, all_paths(vocabulary, boundary.owed, most), over)
 
 
+def canonical_tokens(vocabulary: Vocabulary, ids: tuple[int, ...]) -> tuple[np.ndarray, bool]:
+    """Return the tokens that may stand behind `ids` in the tokenizer's own segmentation, and whether the text may end.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+    ids : tuple of int
+        What stands before: prompt and generated tokens.  Where they are not canonical themselves, what follows is judged
+        as if a text began behind them.
+
+    Returns
+    -------
+    np.int32[k], bool
+        A mask of these tokens keeps a generation canonical.  Without a BPE all text tokens are returned.
+    """
+    from healfsa.healing.boundary import Boundary
+
+    tree = covers(vocabulary, Boundary(tuple(ids)))
+    return tree.leaves[0], bool(tree.ends[0])
+
+
 @dataclass(slots=True)
 class Growing:
     """A tree that is being built: nodes by path, leaves as lists of arrays."""
