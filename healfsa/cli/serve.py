@@ -1,6 +1,7 @@
 """`healfsa serve`: an OpenAI-compatible server.
 
 In: the options. Out: a running server, until it is told to stop.
+Idea: everything that can be wrong is found before the model is loaded.
 Not here: the server itself (see healfsa.server).
 """
 
