@@ -11,6 +11,7 @@ Not here: signs, exponents and which values are meant (see numbers.py).
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 from healfsa.grammar import expression as ex
 
@@ -166,9 +167,8 @@ def multiples(step: Fraction) -> ex.Expression:
         return ex.concat(WHOLE, _short_fraction(places))
     core, zeros = (modulus, 0) if places else _without_zeros(modulus)
     if not zeros:
-        return Residues(modulus, places).start()
-    positive = ex.concat(NONZERO, DIGITS)
-    lead = positive if core == 1 else ex.both(positive, Residues(core, 0).start())
+        return residues(modulus).numerals(places)
+    lead = ex.concat(NONZERO, DIGITS) if core == 1 else residues(core).positive()
     tail = ex.repeat(ex.literal(b"0"), zeros, zeros)
     return ex.concat(ex.choice(ex.literal(b"0"), ex.concat(lead, tail)), NO_FRACTION)
 
@@ -196,45 +196,60 @@ def _short_fraction(places: int) -> ex.Expression:
 
 
 class Residues:
-    """The decimals whose value times 10**places is a multiple of `modulus`, one rule a residue."""
+    """Decimals by their residue modulo `modulus`: one rule a residue and number of places that are still to come."""
 
-    def __init__(self, modulus: int, places: int) -> None:
+    def __init__(self, modulus: int) -> None:
         self.modulus = modulus
-        self.places = places
-        self.rules: dict[tuple[int, int], ex.Rule] = {}
+        self.rules: dict[tuple[str, int, int], ex.Rule] = {}
 
-    def start(self) -> ex.Expression:
-        """Return the whole language."""
-        tail = self._end(0, -1)
-        parts = [ex.concat(ex.literal(b"0"), tail)]
-        parts += [ex.concat(digit_range(d, d), self._state(d % self.modulus, -1)) for d in range(1, 10)]
-        return ex.choice(*parts)
+    def numerals(self, places: int) -> ex.Expression:
+        """Return the decimals whose value times 10**places is a multiple of the modulus."""
+        zero = ex.concat(ex.literal(b"0"), self._after_whole(0, places))
+        return ex.choice(zero, self._leads("whole", places))
 
-    def _state(self, residue: int, place: int) -> ex.Expression:
-        key = (residue, place)
+    def positive(self) -> ex.Expression:
+        """Return the integers above 0 that are multiples of the modulus."""
+        return self._leads("digits", 0)
+
+    def _leads(self, part: str, places: int) -> ex.Expression:
+        heads = (ex.concat(digit_range(d, d), self._state(part, d % self.modulus, places)) for d in range(1, 10))
+        return ex.choice(*heads)
+
+    def _state(self, part: str, residue: int, places: int) -> ex.Expression:
+        key = (part, residue, places)
         if key not in self.rules:
-            name = f"multiple-of-{self.modulus}e-{self.places}:{residue}@{place}"
-            self.rules[key] = ex.Rule(name, build=lambda: self._build(residue, place))
+            name = f"multiple-of-{self.modulus}:{part}-{residue}-{places}"
+            self.rules[key] = ex.Rule(name, build=lambda: self._build(part, residue, places))
         return ex.Ref(self.rules[key])
 
-    def _build(self, residue: int, place: int) -> ex.Expression:
-        if place >= self.places:
-            return ZEROS if residue == 0 else ex.NOTHING
-        following = place if place < 0 else place + 1
-        return ex.choice(self._end(residue, place), *self._digits(residue, following))
+    def _build(self, part: str, residue: int, places: int) -> ex.Expression:
+        if part == "fraction":
+            return self._fraction(residue, places)
+        end = self._after_whole(residue, places) if part == "whole" else self._end(residue, 0)
+        return ex.choice(end, self._digits(part, residue, places))
 
-    def _digits(self, residue: int, place: int) -> list[ex.Expression]:
+    def _digits(self, part: str, residue: int, places: int) -> ex.Expression:
         groups: dict[int, list[int]] = {}
         for d in range(10):
             groups.setdefault((residue * 10 + d) % self.modulus, []).append(48 + d)
-        return [ex.concat(ex.byte_set(ds), self._state(r, place)) for r, ds in groups.items()]
+        return ex.choice(*(ex.concat(ex.byte_set(ds), self._state(part, r, places)) for r, ds in groups.items()))
 
-    def _end(self, residue: int, place: int) -> ex.Expression:
-        """Return how a numeral may go on without a further digit of this part: end, or (in the whole part) a point."""
-        missing = self.places - max(place, 0)
-        done = ex.EMPTY if residue * 10**missing % self.modulus == 0 else ex.NOTHING
-        if place >= 0:
-            return done
-        if self.places:
-            return ex.choice(done, ex.concat(POINT, *([ex.choice(*self._digits(residue, 1))])))
-        return ex.choice(done, ex.concat(POINT, ex.literal(b"0"), ZEROS) if residue == 0 else ex.NOTHING)
+    def _end(self, residue: int, places: int) -> ex.Expression:
+        return ex.EMPTY if residue * 10**places % self.modulus == 0 else ex.NOTHING
+
+    def _after_whole(self, residue: int, places: int) -> ex.Expression:
+        """Return how a numeral may go on behind its whole part: not at all, or with a fraction."""
+        if places:
+            return ex.choice(self._end(residue, places), ex.concat(POINT, self._digits("fraction", residue, places - 1)))
+        return NO_FRACTION if residue == 0 else ex.NOTHING
+
+    def _fraction(self, residue: int, places: int) -> ex.Expression:
+        if places == 0:
+            return ZEROS if residue == 0 else ex.NOTHING
+        return ex.choice(self._end(residue, places), self._digits("fraction", residue, places - 1))
+
+
+@lru_cache(maxsize=64)
+def residues(modulus: int) -> Residues:
+    """Return the residues of one modulus; shared, because the exponents of one step ask for the same rules."""
+    return Residues(modulus)

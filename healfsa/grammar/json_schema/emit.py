@@ -166,7 +166,7 @@ class Emitter:
         return ex.Members(members, required, comma, extra, least, facts.most, ordered)
 
     def _member(self, name: str, value: ex.Expression) -> ex.Expression:
-        return ex.concat(self.writer.string(self.writer.body(name)), self.writer.colon, value)
+        return ex.concat(self.writer.key(name), value)
 
     def _extra(self, facts: Objects, listed: list[str], depth: int, ordered: bool) -> ex.Expression | None:
         """Return a member whose key is not listed; None where there is none."""

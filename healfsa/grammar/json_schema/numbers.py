@@ -50,7 +50,7 @@ class Numbers:
 ALL = Numbers()
 
 
-def exact(value: int | float | Decimal) -> Fraction:
+def exact(value: int | float | Decimal | Fraction) -> Fraction:
     """Return the number as the schema's text spells it (0.1 is one tenth)."""
     return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
 

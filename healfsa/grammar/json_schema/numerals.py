@@ -92,11 +92,13 @@ def _without(numerals: ex.Expression, facts: Numbers, make: Maker) -> ex.Express
     return ex.both(numerals, ex.complement(ex.choice(*excluded)))
 
 
-def _divided(numerals: ex.Expression, facts: Numbers, shift: int = 0) -> ex.Expression:
-    """Return the numerals that, times 10**shift, are multiples of the step and of no forbidden step."""
+def _divided(numerals: ex.Expression | None, facts: Numbers, shift: int = 0) -> ex.Expression:
+    """Return the numerals (None: all) that, times 10**shift, are multiples of the step and of no forbidden step."""
     scale = Fraction(10) ** shift
-    parts = [numerals]
-    if facts.step is not None and not (facts.integral and facts.step == 1 and shift == 0 and numerals is not None):
+    parts = []
+    if numerals is not None or facts.step is None:
+        parts.append(numerals if numerals is not None else ex.concat(dec.WHOLE, dec.FRACTION))
+    if facts.step is not None:
         parts.append(_multiples(facts.step / scale))
     parts += [ex.complement(_multiples(step / scale)) for step in sorted(facts.not_steps)]
     return ex.both(*parts)
@@ -118,8 +120,9 @@ def _plain(low: Fraction, low_open: bool, high: Fraction | None, high_open: bool
         first = math.floor(low) + 1 if low_open else math.ceil(low)
         last = None if high is None else math.ceil(high) - 1 if high_open else math.floor(high)
         numerals = dec.whole_between(first, last)
-        return numerals if facts.step == 1 and not facts.not_steps else _divided(numerals, replace(facts, integral=False))
-    found = _divided(dec.between(low, low_open, high, high_open), facts)
+        return numerals if facts.step == 1 and not facts.not_steps else _divided(numerals, facts)
+    bounded = high is not None or low > 0 or low_open
+    found = _divided(dec.between(low, low_open, high, high_open) if bounded else None, facts)
     if facts.step is not None or facts.not_steps:
         return found
     bounds = (low, low_open, high, high_open)
@@ -153,7 +156,9 @@ def _shifted(low, low_open, high, high_open, facts: Numbers, shifts: int = SHIFT
             continue
         scale = Fraction(10) ** shift
         top = None if high is None else high / scale
-        numerals = _divided(dec.between(low / scale, low_open, top, high_open), replace(facts, integral=False), shift)
+        bounded = high is not None or low > 0 or low_open
+        within = dec.between(low / scale, low_open, top, high_open) if bounded else None
+        numerals = _divided(within, facts, shift)
         spelled = _exponent(shift, shift)
         parts.append(ex.concat(numerals, spelled if shift else ex.optional(spelled)))
     parts += _floating(bounds, shifts + 1, None, facts, _exponent)

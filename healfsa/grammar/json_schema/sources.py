@@ -1,31 +1,51 @@
 """The forms in which a schema may come.
 
-In: a dict, JSON text, a pydantic model or type, a dataclass, TypedDict, annotation or function. Out: the schema, and its text.
-Not here: what the schema means.
+In: a dict, JSON text, a pydantic model or type, a dataclass, TypedDict, annotation, function, or a tool's wrapper around a schema.
+Out: the schema as JSON values, and its text (the key of caches).
+Idea: everything that is no schema yet goes through pydantic's `TypeAdapter`; a function's arguments become the properties of
+    an object.
+Cost: reading; depth and kinds are checked level by level, so no input recurses.
+Not here: what the schema means (see compiler.py).
 """
 
 from __future__ import annotations
 
+import inspect
 import json
+import types
+import typing
+from collections.abc import Mapping
 from decimal import Decimal
+from importlib import import_module
 from typing import Any
 
-from healfsa.errors import LimitExceeded, SchemaError
+from healfsa.errors import LimitExceeded, MissingExtra, SchemaError
+from healfsa.grammar.json_schema.values import kind
 
 MOST_DEPTH = 400
+_WRAPPERS = ("schema", "json_schema", "parameters", "input_schema", "inputSchema")
 
 
 def read(schema: Any) -> tuple[Any, str]:
-    """Return the schema as JSON values, and its text (the key of caches)."""
+    """Return the schema as JSON values, and its text.
+
+    Raises
+    ------
+    SchemaError
+        Not JSON, or no schema.
+    LimitExceeded
+        Nested more than `MOST_DEPTH` levels deep.
+    MissingExtra
+        A Python type, and pydantic is not installed.
+    """
     if isinstance(schema, (str, bytes)):
         return _parse(schema)
-    if not isinstance(schema, (dict, bool)):
-        raise SchemaError(f"{type(schema).__name__} is no schema")
-    _check_depth(schema)
-    try:
-        return schema, json.dumps(schema, default=str)
-    except (TypeError, ValueError) as error:
-        raise SchemaError(f"the schema is not JSON: {error}") from error
+    if isinstance(schema, Mapping):
+        schema = dict(schema)
+    elif not isinstance(schema, bool):
+        schema = _from_python(schema)
+    _check(schema)
+    return _unwrapped(schema), json.dumps(schema, default=str, separators=(",", ":"))
 
 
 def _parse(text: str | bytes) -> tuple[Any, str]:
@@ -37,26 +57,110 @@ def _parse(text: str | bytes) -> tuple[Any, str]:
     except ValueError as error:
         raise SchemaError(f"the schema is not JSON: {error}") from error
     if not isinstance(schema, (dict, bool)):
-        raise SchemaError("a schema must be an object or a boolean")
-    _check_depth(schema)
-    return schema, text
+        raise SchemaError(f"a schema must be an object or a boolean, not {kind(schema)}")
+    _check(schema)
+    return _unwrapped(schema), text
 
 
 def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _check_depth(schema: Any) -> None:
-    """Raise `LimitExceeded` for a schema nested too deeply; a level at a time, so no recursion."""
-    level, depth = [schema], 0
+def _check(schema: Any) -> None:
+    """Raise an error for what is no JSON, or is nested too deeply; a level at a time, so that nothing recurses."""
+    level: list[tuple[str, Any]] = [] if isinstance(schema, bool) else [("#", schema)]
+    depth = 0
     while level:
         depth += 1
         if depth > MOST_DEPTH:
             raise LimitExceeded("depth", depth, MOST_DEPTH, "nesting of the schema")
-        inner: list[Any] = []
-        for value in level:
-            if isinstance(value, dict):
-                inner += value.values()
-            elif isinstance(value, (list, tuple)):
-                inner += value
-        level = [v for v in inner if isinstance(v, (dict, list, tuple))]
+        inner: list[tuple[str, Any]] = []
+        for pointer, value in level:
+            inner += _inside(pointer, value)
+        level = inner
+
+
+def _inside(pointer: str, value: Any) -> list[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str):
+                raise SchemaError(f"the key {key!r} is no string", pointer)
+        return [(f"{pointer}/{k}", v) for k, v in value.items() if not _plain(v)]
+    if isinstance(value, (list, tuple)):
+        return [(f"{pointer}/{i}", v) for i, v in enumerate(value) if not _plain(v)]
+    raise SchemaError(f"{type(value).__name__} is not a JSON value", pointer)
+
+
+def _plain(value: Any) -> bool:
+    return value is None or isinstance(value, (str, int, float, bool, Decimal))
+
+
+def _unwrapped(schema: Any) -> Any:
+    """Return the schema inside a tool's or response format's wrapper (`{"name": ..., "schema": {...}}`)."""
+    if not isinstance(schema, dict):
+        return schema
+    inner = schema.get("function") if schema.get("type") == "function" else schema
+    if not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
+        return schema
+    for word in _WRAPPERS:
+        if isinstance(inner.get(word), dict) and not {"properties", "$ref", "anyOf", "items", "enum"} & set(inner):
+            return inner[word]
+    return schema
+
+
+def _from_python(source: Any) -> Any:
+    pydantic = _pydantic()
+    if isinstance(source, types.FunctionType | types.MethodType | types.BuiltinFunctionType):
+        return _of_function(source, pydantic)
+    if isinstance(source, pydantic.TypeAdapter):
+        return source.json_schema()
+    if isinstance(source, pydantic.BaseModel) or isinstance(source, (int, float, list, tuple, set)) or source is None:
+        raise SchemaError(f"{type(source).__name__} is no schema", hint="give a dict, JSON text or a type")
+    try:
+        return pydantic.TypeAdapter(_modern(source)).json_schema()
+    except pydantic.errors.PydanticUserError as error:
+        raise SchemaError(f"no JSON Schema can be made of {source!r}: {error.message}") from error
+
+
+def _pydantic() -> Any:
+    try:
+        import pydantic
+    except ImportError as error:
+        raise MissingExtra("pydantic", "pydantic") from error
+    return pydantic
+
+
+def _modern(source: Any) -> Any:
+    """Return a `typing.TypedDict` as one of `typing_extensions`, which pydantic wants before Python 3.12."""
+    if not typing.is_typeddict(source):
+        return source
+    extensions = import_module("typing_extensions")
+    hints = typing.get_type_hints(source, include_extras=True)
+    fields = {}
+    for name, hint in hints.items():
+        wrap = extensions.Required if name in source.__required_keys__ else extensions.NotRequired
+        bare = typing.get_args(hint)[0] if typing.get_origin(hint) in (typing.Required, typing.NotRequired) else hint
+        fields[name] = wrap[_modern(bare)]
+    return extensions.TypedDict(source.__name__, fields)
+
+
+def _of_function(function: Any, pydantic: Any) -> Any:
+    """Return the schema of an object with the arguments of a function."""
+    try:
+        signature = inspect.signature(function, eval_str=True)
+    except (TypeError, ValueError, NameError) as error:
+        raise SchemaError(f"the signature of {function!r} cannot be read: {error}") from error
+    fields: dict[str, Any] = {}
+    more = "forbid"
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            more = "allow"
+        elif parameter.kind is not parameter.VAR_POSITIONAL:
+            annotation = Any if parameter.annotation is parameter.empty else parameter.annotation
+            default = ... if parameter.default is parameter.empty else parameter.default
+            fields[parameter.name] = (annotation, default)
+    model = pydantic.create_model(function.__name__, __config__=pydantic.ConfigDict(extra=more), **fields)
+    try:
+        return model.model_json_schema()
+    except pydantic.errors.PydanticUserError as error:
+        raise SchemaError(f"no JSON Schema can be made of {function.__name__}: {error.message}") from error

@@ -11,6 +11,7 @@ Not here: numbers (see numbers.py), which values a schema means.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from json.encoder import encode_basestring, encode_basestring_ascii
 
 from healfsa.grammar import expression as ex
 from healfsa.grammar.json_schema.style import Style
@@ -32,6 +33,7 @@ class Writer:
         self.pretty = style.white_space == "pretty"
         self.gap = _gap(style)
         self._memo: dict[Ranges, ex.Expression] = {}
+        self._keys: dict[str, ex.Expression] = {}
         self.any_character = self.character(SCALARS)
         self.any_body = ex.repeat(self.any_character)
         self.any_string = self.string(self.any_body)
@@ -68,6 +70,8 @@ class Writer:
 
     def body(self, text: str) -> ex.Expression:
         """Return the characters of `text`, spelled for the inside of a string."""
+        if not is_text(text):
+            return ex.NOTHING
         plain = self._plain(text)
         if plain is not None:
             return ex.literal(plain)
@@ -75,7 +79,7 @@ class Writer:
 
     def bodies(self, texts: Iterable[str]) -> ex.Expression:
         """Return one of `texts`; a trie where each has one spelling."""
-        wanted = sorted(set(texts))
+        wanted = sorted(filter(is_text, set(texts)))
         spelled = [self._plain(t) for t in wanted]
         if all(s is not None for s in spelled):
             return ex.literals(s for s in spelled if s is not None) if wanted else ex.NOTHING
@@ -102,6 +106,12 @@ class Writer:
     def string(self, body: ex.Expression) -> ex.Expression:
         """Return `body` between quotes."""
         return ex.concat(ex.literal(b'"'), body, ex.literal(b'"'))
+
+    def key(self, name: str) -> ex.Expression:
+        """Return the key `name` with its colon."""
+        if name not in self._keys:
+            self._keys[name] = ex.concat(self.string(self.body(name)), self.colon)
+        return self._keys[name]
 
     def comma(self, depth: int) -> ex.Expression:
         """Return the comma between two items at `depth`."""
@@ -130,7 +140,7 @@ class RawWriter:
 
     def bodies(self, texts: Iterable[str]) -> ex.Expression:
         """Return one of `texts`."""
-        return ex.literals(t.encode("utf-8", "surrogatepass") for t in texts)
+        return ex.literals(t.encode() for t in texts if is_text(t))
 
 
 def _shared(group: list[str], depth: int) -> int:
@@ -148,17 +158,12 @@ def _gap(style: Style) -> ex.Expression:
 
 def spell(text: str, ascii_only: bool = False) -> bytes:
     """Return the minimal spelling of `text` inside a string, as `json.dumps` writes it."""
-    return b"".join(_spell_one(ord(c), ascii_only) for c in text)
+    return (encode_basestring_ascii(text) if ascii_only else encode_basestring(text))[1:-1].encode()
 
 
-def _spell_one(point: int, ascii_only: bool) -> bytes:
-    if point in _SHORT:
-        return b"\\" + _SHORT[point].encode()
-    if point < 0x20 or (ascii_only and 0x7F <= point <= 0xFFFF):
-        return b"\\u%04x" % point
-    if ascii_only and point > 0xFFFF:
-        return b"\\u%04x\\u%04x" % (0xD800 + (point - 0x10000 >> 10), 0xDC00 + (point & 0x3FF))
-    return chr(point).encode("utf-8", "surrogatepass")
+def is_text(text: str) -> bool:
+    """Say whether `text` is Unicode text: a lone surrogate is not, and no JSON text in UTF-8 can mean it."""
+    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def _holds(ranges: Ranges, point: int) -> bool:

@@ -21,7 +21,7 @@ MOST_DIGITS = 1200
 
 def is_number(value: Any) -> bool:
     """Say whether `value` is a JSON number."""
-    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
+    return isinstance(value, (int, float, Decimal, Fraction)) and not isinstance(value, bool)
 
 
 def number(value: Any, pointer: str, keyword: str) -> Fraction:
