@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 from library_toolkit import TOOLS, allowed_by_definition, calls_for, ids_of, tokens_of, vocabulary_for
 
@@ -23,24 +26,33 @@ def _found(text: str, name: str) -> list[int]:
     return [at for at in range(len(text)) if text.startswith(name, at)]
 
 
-@pytest.mark.parametrize("either_special", [False, True])
-@pytest.mark.parametrize("name", style_names())
-def test_every_cut_of_a_call_can_be_finished(name, either_special):
+def finish_at(name: str, either_special: bool, step: int) -> None:
+    """Cut a call at every `step`-th place and let it be finished, healed, with the tokenizer's own tokens."""
     vocabulary = vocabulary_for(name, either_special)
     engine = healfsa.Engine(vocabulary)
     calls = calls_for(name, either_special=either_special, choice="required", reasoning="off")
     text = calls.render(WEATHER)
-    places = cuts(text, calls.specials)
-    for cut in places if name in ("hermes", "harmony", "gemma-4", "kimi-k2") else places[::7]:
+    for cut in cuts(text, calls.specials)[::step]:
         begun = calls.after(text[:cut])
         healed = engine.heal(PROMPT + text[:cut], prefill=begun.prefill, parse_special=True)
         matcher = engine.matcher(begun.grammar, healed)
-        rest = ids_of(vocabulary, healed.owed.decode() + text[cut:], calls.specials)
-        matcher.accept_tokens(rest)
+        matcher.accept_tokens(ids_of(vocabulary, healed.owed.decode() + text[cut:], calls.specials))
         assert matcher.is_accepting, (cut, text[:cut])
         answered = ids_of(vocabulary, text[cut:], calls.specials)
         assert begun.parse(answered).calls[0].arguments == WEATHER[0]["arguments"], text[:cut]
         assert begun.parse(text[cut:]).calls[0].arguments == WEATHER[0]["arguments"], text[:cut]
+
+
+@pytest.mark.parametrize("name", style_names())
+def test_calls_cut_here_and_there(name):
+    finish_at(name, name in ("gemma-4", "deepseek-v3.2"), 2 if name in ("hermes", "harmony") else 19)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("either_special", [False, True])
+@pytest.mark.parametrize("name", style_names())
+def test_every_cut_of_a_call_can_be_finished(name, either_special):
+    finish_at(name, either_special, 1)
 
 
 def next_texts(name: str, written: str, policy: str = "auto", **options) -> set[bytes]:
@@ -106,3 +118,23 @@ def test_a_half_typed_trigger_heals_to_the_single_token():
     begun = calls.after("<tool")
     matcher = engine.matcher(begun.grammar, engine.heal(PROMPT + "<tool", prefill=begun.prefill))
     assert vocabulary.added_text["<tool_call>"] in tokens_of(matcher.allowed_row())
+
+
+SHARED = Path(os.environ.get("HEALFSA_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "tokenizers" / "qwen3"
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no shared tokenizers")
+def test_a_real_vocabulary_heals_triggers_and_names():
+    vocabulary = healfsa.Vocabulary.from_tokenizer(SHARED)
+    engine = healfsa.Engine(vocabulary)
+    calls = tool_calls(TOOLS, "hermes", "required", vocabulary=vocabulary)
+    for written, wanted in (("<tool", "<tool_call>"), ('<tool_call>\n{"name": "get_w', "weather")):
+        begun = calls.after(written)
+        matcher = engine.matcher(begun.grammar, engine.heal("<|im_start|>assistant\n" + written, prefill=begun.prefill))
+        pieces = {vocabulary.bytes_of(token) for token in tokens_of(matcher.allowed_row())}
+        assert any(piece.endswith(wanted.encode()) or wanted.encode() in piece for piece in pieces), (written, pieces)
+    begun = calls.after('<tool_call>\n{"name": "get_weather", "arguments": ')
+    healed = engine.heal("x\n" + begun.written, prefill=begun.prefill)
+    matcher = engine.matcher(begun.grammar, healed)
+    pieces = {vocabulary.bytes_of(token) for token in tokens_of(matcher.allowed_row())}
+    assert b' {"' in pieces and b" " in pieces  # the bare space at the end is given back

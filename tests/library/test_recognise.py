@@ -88,7 +88,7 @@ def shared_template(name: str) -> str:
     return config.get("chat_template") or ""
 
 
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("name", [n if n == "qwen3" else pytest.param(n, marks=pytest.mark.slow) for n in REAL])
 def test_real_tokenizers(name):
     if not (SHARED / name).is_dir():
         pytest.skip("no shared tokenizers")
