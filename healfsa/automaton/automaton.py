@@ -212,19 +212,19 @@ class Automaton:
         """Return the state behind special token `specials[k]`, 0 when it is not allowed."""
         if not 0 <= k < len(self.specials):
             raise MatcherError(f"there is no special token number {k} in the grammar")
-        if not 0 < state < self.n_nodes:
-            return 0
-        with self.lock:
-            return self.run(kernels.column_step, state, int(self.memory[km.CLASSES]) + k)
+        return 0 if state == 0 else self.run(kernels.special_step, state, k)
 
     def is_accepting(self, state: int) -> bool:
         """Say whether the text may end in `state`."""
-        return bool(kernels.accepting(self.memory, state))
+        result = kernels.ends(self.memory, state)
+        if result < 0:
+            self._serve(result)
+        return result == 1
 
     def forced(self, state: int, limit: int = 4096) -> bytes:
         """Return the longest byte string that every accepted continuation begins with (at most `limit` bytes)."""
         out = np.empty(limit, dtype=np.uint8)
-        return out[: self.run(kernels.forced, state, out)].tobytes() if state > 0 else b""
+        return out[: self.run(kernels.forced, state, out)].tobytes() if state else b""
 
     def next_bytes(self, state: int) -> int:
         """Return the set of bytes that may follow, bit b for byte b."""

@@ -43,6 +43,14 @@ def column_step(memory, state, column):
 
 
 @entry("int64(int32[::1], int64, int64)")
+def special_step(memory, state, k):
+    """Return the next state by special token number `k`."""
+    if state <= 0 or state >= memory[NODES_USED]:
+        return BAD_STATE
+    return column_step(memory, state, memory[CLASSES] + k)
+
+
+@entry("int64(int32[::1], int64, int64)")
 def transition(memory, state, byte):
     """Return the next state by a byte: 0 when nothing accepted could follow; negative: a status for `run`."""
     return column_step(memory, state, memory[CLASS_OF + byte])
@@ -61,6 +69,14 @@ def known_transition(memory, state, byte):
 def accepting(memory, state):
     """Say whether the text may end in this state."""
     return memory[memory[NODES] + state * NODE] & NULLABLE != 0
+
+
+@entry("int64(int32[::1], int64)")
+def ends(memory, state):
+    """Return 1 when the text may end in this state, 0 when not, BAD_STATE for what is no state."""
+    if state < 0 or state >= memory[NODES_USED]:
+        return BAD_STATE
+    return 1 if accepting(memory, state) else 0
 
 
 @entry(READ)

@@ -12,6 +12,7 @@ from healfsa.automaton.kernels_choice import make_both, make_choice, push_operan
 from healfsa.automaton.kernels_judge import LAZY, UNKNOWN, judge_rules, operation_length
 from healfsa.automaton.kernels_members import T_EXTRA, T_REQUIRED, T_SEPARATOR, T_WORDS, all_members
 from healfsa.automaton.kernels_memory import (
+    BAD_MEMBER,
     BOOLEAN,
     DETAIL,
     EMPTY,
@@ -51,6 +52,7 @@ from healfsa.automaton.kernels_nodes import (
     make_text,
     push_alternatives,
     remember,
+    word_of,
 )
 from healfsa.automaton.program import (
     HEAD,
@@ -104,6 +106,10 @@ def build_members(memory, program, at, values):
     memory[template + T_EXTRA] = memory[values + extra] if extra >= 0 else NOTHING
     for i in range(template + T_REQUIRED + memory[template + T_WORDS], memory[WORK] + memory[WORK_USED]):
         memory[i] = memory[values + memory[i]]
+        if word_of(memory, memory[i]) & NULLABLE:
+            return BAD_MEMBER
+    if word_of(memory, memory[template + T_EXTRA]) & NULLABLE:
+        return BAD_MEMBER
     place = intern_table(memory, base)
     return place if place < 0 else all_members(memory, place)
 
