@@ -114,8 +114,10 @@ class Rule:
 
     def resolve(self) -> Expression:
         """Return the body, building it once if it has not been built."""
-        if self.body is None and self.build is not None:
-            self.body, self.build = self.build(), None
+        build = self.build
+        if self.body is None and build is not None:  # two threads may both build: the bodies are equal
+            self.body = build()
+            self.build = None
         return self.body if self.body is not None else NOTHING
 
 
