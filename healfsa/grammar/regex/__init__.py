@@ -70,13 +70,18 @@ def regex(
 def compile_pattern(pattern: str, dialect: Dialect = "python", flags: int | str = 0, match: Match = "full") -> Node:
     """Return the syntax tree of a pattern over code points; parameters and errors as for `regex`."""
     if dialect == "python":
+        if isinstance(flags, str) and "v" in flags:
+            raise GrammarError("the flag v is one of ECMAScript", hint='give dialect="ecma"')
         from healfsa.grammar.regex import python_dialect
 
         node = python_dialect.parse(pattern, _bits(flags))
     elif dialect == "ecma":
         from healfsa.grammar.regex import ecma_dialect
 
-        node = ecma_dialect.parse(pattern, _bits(flags), isinstance(flags, str) and "v" in flags)
+        bits = _bits(flags)
+        if bits & ~int(re.IGNORECASE | re.MULTILINE | re.DOTALL | re.UNICODE):
+            raise GrammarError(f"flags {flags!r} are not those of ECMAScript", hint="known here: i m s v")
+        node = ecma_dialect.parse(pattern, bits, isinstance(flags, str) and "v" in flags)
     else:
         raise GrammarError(f"unknown dialect {dialect!r}", hint='it is "python" or "ecma"')
     check(node, pattern)

@@ -12,6 +12,7 @@ Not here: wider look-ahead inside a look-behind; it is refused (see exactness).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from healfsa.grammar.expression import EMPTY, Expression, Ref, Rule, choice, concat
 from healfsa.grammar.regex import tree
@@ -112,13 +113,15 @@ class Behind:
         return choice(*(concat(encode(chars), self._rest(there, target, encode)) for there, chars in moves))
 
     def _rest(self, state: State, target: State, encode: Callable[[int], Expression]) -> Expression:
+        """Return the texts, the empty one too, that lead from `state` to `target`."""
         if (state, target) not in self._paths:
-            rule = Rule("what precedes")
-            self._paths[state, target] = Ref(rule)
-            here = EMPTY if state == target else None
-            onward = self.path(state, target, encode)
-            rule.body = choice(here, onward) if here is not None else onward
+            rule = Rule("what precedes", build=partial(self._rest_body, state, target, encode))
+            self._paths.setdefault((state, target), Ref(rule))
         return self._paths[state, target]
+
+    def _rest_body(self, state: State, target: State, encode: Callable[[int], Expression]) -> Expression:
+        onward = self.path(state, target, encode)
+        return choice(EMPTY, onward) if state == target else onward
 
 
 def _bodies(node: tree.Node) -> Iterator[tree.Node]:
