@@ -18,22 +18,43 @@ from healfsa.integrations.transformers import Generator
 NEW_TOKENS = 9
 
 
+PERSON = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 12},
+        "age": {"type": "integer", "minimum": 0, "maximum": 120},
+    },
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A prompt that ends inside what the tokenizer makes one token, and a pattern for what may follow it."""
+    """A prompt that ends inside what the tokenizer makes one token, and what may follow: a pattern or a JSON Schema."""
 
     prompt: str
-    pattern: str
+    pattern: str | dict
     prefill: str | None = None
+
+    @property
+    def grammar(self) -> healfsa.Grammar:
+        """The compiled form's source."""
+        return healfsa.regex(self.pattern) if isinstance(self.pattern, str) else healfsa.json_schema(self.pattern)
+
+    @property
+    def shown(self) -> str:
+        """The pattern as the table shows it."""
+        return self.pattern if isinstance(self.pattern, str) else "JSON Schema {name, age}"
 
 
 CASES = [
-    Case("The link is https:", r"//[a-z]+(\.[a-z]+)+"),
+    Case("The link is https:", r"//www\.[a-z]{3,12}\.(com|org)"),
     Case("def f(x):\n    ret", r"urn [x0-9+*() ]{1,12}\n"),
     Case("The capital of Fra", r"nce is [A-Z][a-z]+\."),
     Case("import numpy as np\nx.re", r"(duce|turn|place)\("),
     Case('{"name": "Ada", "age": 3', r'[0-9]?, "city": "[A-Z][a-z]+"\}'),
-    Case('{"name": "B', r'\{"name": "[A-Z][a-z]+", "age": [0-9]{1,2}\}', prefill='{"name": "B'),
+    Case('A person as JSON: {"name": "B', PERSON, prefill='{"name": "B'),
     Case("Das ist ein Ei", r"(nhorn|mer|sbecher|n)[ .]"),
     Case("if x > 0:\n    y = 1\nelse:\n   ", r" +[a-z] = -?[0-9]\n"),
     Case("for i in ran", r"ge\([0-9]+\):"),
@@ -56,17 +77,16 @@ def main() -> None:
     generator = Generator(model, tokenizer)
     options = {"max_new_tokens": NEW_TOKENS, "do_sample": False}
     table = Table(title="SmolLM2-135M-Instruct, greedy: what follows the prompt", show_lines=True)
-    for title in ("prompt", "unhealed", "healed", "healed inside the pattern", "the pattern"):
+    for title in ("prompt", "unhealed", "healed", "healed inside the grammar", "the grammar"):
         table.add_column(title, overflow="fold")
     for case in CASES:
         unhealed = generator.generate(case.prompt, heal="off", **options)
         healed = generator.generate(case.prompt, **options)
-        grammar = healfsa.regex(case.pattern)
         inside = generator.generate(
-            case.prompt, grammar, prefill=case.prefill, **options | {"max_new_tokens": 2 * NEW_TOKENS}
+            case.prompt, case.grammar, prefill=case.prefill, **options | {"max_new_tokens": 2 * NEW_TOKENS}
         )
         row = [shown(case.prompt, 40), shown(unhealed), Text.assemble((shown(healed).plain, "green"))]
-        table.add_row(*row, Text.assemble((shown(inside).plain, "bold green")), shown(case.pattern, 40))
+        table.add_row(*row, Text.assemble((shown(inside).plain, "bold green")), shown(case.shown, 40))
     console.print(table)
     console.print(f"{len(CASES)} prompts, {time.perf_counter() - started:.0f} s with loading", highlight=False)
 
