@@ -38,7 +38,7 @@ from healfsa.grammar.json_schema.refs import Place, References, mentions
 from healfsa.grammar.json_schema.shapes import EVERYTHING, NONE, Algebra, Shape
 from healfsa.grammar.json_schema.strings_text import StringText, fixed_start
 from healfsa.grammar.json_schema.style import Style
-from healfsa.grammar.json_schema.text import RawWriter, Writer
+from healfsa.grammar.json_schema.text import RawWriter, writer_of
 
 MOST_NESTED = 100
 CHECKED_FROM = 4
@@ -75,7 +75,7 @@ class Compiler:
         self.track = uses_unevaluated(schema)
         self.formulas = Formulas()
         self.algebra = Algebra(self.formulas, self.holds, self.known)
-        self.writer = Writer(style)
+        self.writer = writer_of(style)
         self.strings = StringText(self.writer)
         self.raw = StringText(RawWriter())
         self.emitter = Emitter(self.writer, self.strings, self.formulas, self.shape, self.domain, self.key_body)

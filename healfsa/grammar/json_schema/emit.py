@@ -43,6 +43,7 @@ class Emitter:
         self.waiting: deque[ex.Rule] = deque()
         self._values: dict[tuple, ex.Expression] = {}
         self._numbers: dict[Numbers, ex.Expression] = {}
+        self._keys: dict[str, ex.Expression] = {}
 
     def document(self, node: Node) -> ex.Expression:
         """Return the texts of whole documents."""
@@ -166,7 +167,9 @@ class Emitter:
         return ex.Members(members, required, comma, extra, least, facts.most, ordered)
 
     def _member(self, name: str, value: ex.Expression) -> ex.Expression:
-        return ex.concat(self.writer.key(name), value)
+        if name not in self._keys:
+            self._keys[name] = ex.concat(self.writer.string(self.writer.body(name)), self.writer.colon)
+        return ex.concat(self._keys[name], value)
 
     def _extra(self, facts: Objects, listed: list[str], depth: int, ordered: bool) -> ex.Expression | None:
         """Return a member whose key is not listed; None where there is none."""
@@ -176,12 +179,12 @@ class Emitter:
         for family in facts.families:
             value = self.value(family.node, depth + 1, ordered)
             if value is not ex.NOTHING:
-                key = self.writer.string(self._keys(family, listed))
+                key = self.writer.string(self._family(family, listed))
                 parts.append(ex.concat(key, self.writer.colon, value))
         found = ex.choice(*parts)
         return None if found is ex.NOTHING else found
 
-    def _keys(self, family: Family, listed: list[str]) -> ex.Expression:
+    def _family(self, family: Family, listed: list[str]) -> ex.Expression:
         refused = [self.writer.bodies(listed)] if listed else []
         wanted = []
         for test in sorted(family.tests, key=repr):

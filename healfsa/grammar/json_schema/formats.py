@@ -58,29 +58,21 @@ def pattern(text: str, encode: Encode) -> ex.Expression:
 
 def time(encode: Encode) -> ex.Expression:
     """Return the times of day, with the second 60 where it is 23:59 in UTC."""
-    leaps = []
-    for hour in range(24):
-        rule = ex.Rule(f"leap-second-{hour:02}", build=lambda hour=hour: _leap_minutes(hour, encode))
-        leaps.append(ex.concat(pattern(f"{hour:02}:", encode), ex.Ref(rule)))
-    return ex.choice(pattern(TIME, encode), *leaps)
+    return ex.choice(pattern(TIME, encode), pattern(_leap_before_the_hour(), encode), _leap_within_the_hour(encode))
 
 
-def _leap_minutes(hour: int, encode: Encode) -> ex.Expression:
-    parts = []
-    for minute in range(60):
-        rule = ex.Rule(f"leap-second-{hour:02}:{minute:02}", build=lambda m=minute: _leap(hour, m, encode))
-        parts.append(ex.concat(pattern(f"{minute:02}:60", encode), ex.Ref(rule)))
-    return ex.choice(*parts)
+def _leap_before_the_hour() -> str:
+    """Return leap seconds at minute 59, whose offset is a whole number of hours."""
+    hours = (rf"{h:02}:59:60{_FRACTION}(?:\+{(h + 1) % 24:02}:00|-{23 - h:02}:00)" for h in range(24))
+    return rf"(?:{'|'.join(hours)}|23:59:60{_FRACTION}[Zz])"
 
 
-def _leap(hour: int, minute: int, encode: Encode) -> ex.Expression:
-    """Return the rest of a leap second at this local time: the offset brings it to 23:59."""
-    ahead = (hour * 60 + minute + 1) % 1440
-    behind = (1440 - ahead) % 1440
-    offsets = [rf"\+{ahead // 60:02}:{ahead % 60:02}", rf"-{behind // 60:02}:{behind % 60:02}"]
-    if ahead == 0:
-        offsets.append("[Zz]")
-    return pattern(f"{_FRACTION}(?:{'|'.join(offsets)})", encode)
+def _leap_within_the_hour(encode: Encode) -> ex.Expression:
+    """Return leap seconds at other minutes: the hours must agree, and so must the minutes, so two patterns are met."""
+    hours = (rf"{h:02}:[0-5][0-9]:60{_FRACTION}(?:\+{h:02}|-{23 - h:02}):[0-5][0-9]" for h in range(24))
+    sign = rf"(?:\+{_HOUR}:%02d|-{_HOUR}:%02d)"
+    minutes = (rf"{_HOUR}:{m:02}:60{_FRACTION}" + sign % (m + 1, 59 - m) for m in range(59))
+    return ex.both(pattern("|".join(hours), encode), pattern("|".join(minutes), encode))
 
 
 def date_time(encode: Encode) -> ex.Expression:

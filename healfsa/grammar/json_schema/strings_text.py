@@ -78,8 +78,13 @@ class StringText:
         if test.kind == "any":
             return ex.choice(*(self.body(f) for f in sorted(test.what, key=repr)))
         if test.kind == "format":
-            return formats.body(str(test.what), self.writer.character)
+            return self._format(str(test.what))
         return self.pattern(str(test.what))
+
+    def _format(self, name: str) -> ex.Expression:
+        if name not in self.writer.formats:
+            self.writer.formats[name] = formats.body(name, self.writer.character)
+        return self.writer.formats[name]
 
     def pattern(self, pattern: str) -> ex.Expression:
         """Return the characters of strings in which `pattern` is found."""

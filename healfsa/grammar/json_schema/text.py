@@ -11,6 +11,7 @@ Not here: numbers (see numbers.py), which values a schema means.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from json.encoder import encode_basestring, encode_basestring_ascii
 
 from healfsa.grammar import expression as ex
@@ -22,18 +23,19 @@ SCALARS: Ranges = ((0, 0xD7FF), (0xE000, 0x10FFFF))
 _SHORT = {8: "b", 9: "t", 10: "n", 12: "f", 13: "r", 34: '"', 92: "\\"}
 _MUST_ESCAPE: Ranges = ((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C))
 _NON_ASCII: Ranges = ((0x7F, 0xD7FF), (0xE000, 0x10FFFF))
+MOST_KEPT = 4096
 _WHITE = ex.byte_set(b" \t\n\r")
 
 
 class Writer:
-    """Spells JSON text in one style; immutable after construction but for its memo of character sets."""
+    """Spells JSON text in one style; shared by all schemas of the style, it keeps only memos of what is made again and again."""
 
     def __init__(self, style: Style) -> None:
         self.style = style
         self.pretty = style.white_space == "pretty"
         self.gap = _gap(style)
         self._memo: dict[Ranges, ex.Expression] = {}
-        self._keys: dict[str, ex.Expression] = {}
+        self.formats: dict[str, ex.Expression] = {}
         self.any_character = self.character(SCALARS)
         self.any_body = ex.repeat(self.any_character)
         self.any_string = self.string(self.any_body)
@@ -46,6 +48,8 @@ class Writer:
         """Return one character out of `ranges` (inclusive), in all spellings of the style."""
         wanted = intersect(normal(ranges), SCALARS)
         if wanted not in self._memo:
+            if len(self._memo) >= MOST_KEPT:
+                self._memo.clear()
             self._memo[wanted] = self._spell(wanted)
         return self._memo[wanted]
 
@@ -107,12 +111,6 @@ class Writer:
         """Return `body` between quotes."""
         return ex.concat(ex.literal(b'"'), body, ex.literal(b'"'))
 
-    def key(self, name: str) -> ex.Expression:
-        """Return the key `name` with its colon."""
-        if name not in self._keys:
-            self._keys[name] = ex.concat(self.string(self.body(name)), self.colon)
-        return self._keys[name]
-
     def comma(self, depth: int) -> ex.Expression:
         """Return the comma between two items at `depth`."""
         return ex.concat(self._comma, self._line(depth)) if self.pretty else self._comma
@@ -127,12 +125,19 @@ class Writer:
         return ex.choice(pair, ex.concat(ex.literal(opening), lead, inner, tail, ex.literal(closing)))
 
 
+@lru_cache(maxsize=32)
+def writer_of(style: Style) -> Writer:
+    """Return the writer of a style."""
+    return Writer(style)
+
+
 class RawWriter:
     """Spells characters as they are, for strings outside JSON: the keys that a pattern is asked about."""
 
     def __init__(self) -> None:
         self.any_character = code_points(SCALARS)
         self.any_body = ex.repeat(self.any_character)
+        self.formats: dict[str, ex.Expression] = {}
 
     def character(self, ranges: Iterable[tuple[int, int]]) -> ex.Expression:
         """Return one character out of `ranges`."""
