@@ -1,0 +1,175 @@
+"""Load, leaving clients, full queues, keys, time limits, the end of the server, the playground."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+from server_toy import RunningServer
+
+LOAD = Path(__file__).resolve().parents[1] / "server_load.py"
+LONG = {"prompt": "x ", "regex": "[a-z]{3000}", "max_tokens": 1500, "seed": 1}
+
+
+def small(**options):
+    from healfsa.server import Settings
+
+    return Settings(**options)
+
+
+def memory():
+    """Return the resident bytes of this process."""
+    match = re.search(r"VmRSS:\s+(\d+)", Path("/proc/self/status").read_text())
+    return int(match[1]) * 1024 if match else 0
+
+
+def idle(running, seconds=10.0):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if running.served.backend.load == (0, 0):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def load(running, clients, seconds):
+    command = [sys.executable, str(LOAD), running.url, str(clients), str(seconds)]
+    made = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 120)
+    assert made.returncode == 0, made.stderr[-2000:]
+    return json.loads(made.stdout)
+
+
+def check(counts):
+    assert not [name for name in counts if name != name.lower()], counts
+    assert counts["whole"] and counts["left"] and counts["bad refused"] and counts["busy"], counts
+
+
+def test_load_from_another_process(tiny):
+    with RunningServer(*tiny, small(rows=8, queue=8, prefix_bytes=4 << 20)) as running:
+        check(load(running, 32, 5))
+        assert idle(running)
+
+
+@pytest.mark.slow
+def test_load_for_two_minutes(tiny):
+    with RunningServer(*tiny, small(rows=8, queue=8, prefix_bytes=4 << 20)) as running:
+        check(load(running, 32, 20))
+        before = memory()
+        counts = load(running, 32, 120)
+        check(counts)
+        grown = memory() - before
+        print(counts, f"{grown / 2**20:.1f} MiB grown")
+        assert idle(running) and grown < 200 << 20
+
+
+def test_a_client_that_leaves_frees_its_row(tiny):
+    with RunningServer(*tiny) as running:
+        with running.client.stream("POST", "/v1/completions", json=LONG | {"stream": True}) as response:
+            next(response.iter_lines())
+            assert running.served.backend.load[0] == 1
+        assert idle(running, 5)
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(running.url + "/v1/completions", json=LONG, timeout=0.3)
+        assert idle(running, 5)
+
+
+def test_a_full_queue_is_said(tiny):
+    with RunningServer(*tiny, small(rows=1, queue=1)) as running:
+        threads = [threading.Thread(target=running.post, args=("/v1/completions",), kwargs=LONG | {"max_tokens": 300})
+                   for _ in range(2)]  # fmt: skip
+        for thread in threads:
+            thread.start()
+            time.sleep(0.15)
+        answer = running.post("/v1/completions", prompt=["a", "b"], max_tokens=1)
+        assert answer.status_code == 429 and answer.json()["error"]["code"] == "queue_full"
+        assert answer.headers["retry-after"]
+        for thread in threads:
+            thread.join(60)
+        assert running.post("/v1/completions", prompt="a", max_tokens=1).status_code == 200
+
+
+def test_a_request_that_takes_too_long(tiny):
+    with RunningServer(*tiny, small(request_seconds=0.3)) as running:
+        answer = running.post("/v1/completions", **LONG)
+        assert answer.status_code == 504 and answer.json()["error"]["code"] == "timeout"
+        values, done = running.stream("/v1/completions", **LONG)
+        assert values[-1]["error"]["code"] == "timeout" and done
+
+
+def test_keys(tiny):
+    with RunningServer(*tiny, small(api_keys=("secret", "other"))) as running:
+        assert running.client.get("/healthz").status_code == 200
+        refused = running.client.get("/v1/models")
+        assert refused.status_code == 401 and "secret" not in refused.text
+        for key, status in (("secret", 200), ("other", 200), ("wrong", 401), ("x", 401)):
+            headers = {"authorization": f"Bearer {key}"}
+            assert running.client.get("/v1/models", headers=headers).status_code == status
+            assert running.client.get("/metrics", headers=headers).status_code == status
+
+
+def test_the_end_lets_streams_end(tiny):
+    running = RunningServer(*tiny)
+    with running:
+        body = {"prompt": "x ", "guided_choice": ["ab" * 60], "max_tokens": 300, "stream": True}
+        text = ""
+        with running.client.stream("POST", "/v1/completions", json=body) as response:
+            for line in response.iter_lines():
+                running.uvicorn.should_exit = True
+                if line.startswith("data: {"):
+                    text += json.loads(line[6:])["choices"][0]["text"]
+        assert text == "ab" * 60
+    assert not running.thread.is_alive() and not running.served.backend._thread.is_alive()
+
+
+def test_several_models(tiny):
+    from server_toy import toy_model
+
+    from healfsa.server import Metrics, Settings, create_app, serve_model
+
+    metrics, settings = Metrics(), Settings()
+    model, tokenizer = tiny
+    other = toy_model(model.config.vocab_size, seed=1)
+    served = [serve_model("one", model, tokenizer, settings, metrics), serve_model("two", other, tokenizer, settings, metrics)]
+    with RunningServer(None, None, app=create_app(served, settings, metrics)) as running:
+        texts = {name: running.post("/v1/completions", model=name, prompt="def f", max_tokens=8, temperature=0).json()
+                 for name in ("one", "two")}  # fmt: skip
+        assert texts["one"]["choices"][0]["text"] != texts["two"]["choices"][0]["text"]
+        assert texts["two"]["model"] == "two"
+
+
+def test_long_prompts_are_read_in_chunks_and_long_ones_refused(tiny):
+    with RunningServer(*tiny, small(chunk=16)) as running:
+        prompt = "The company hired an intermediate developer " * 20
+        whole = running.post("/v1/completions", prompt=prompt, max_tokens=4, temperature=0)
+        assert whole.status_code == 200
+        refused = running.post("/v1/completions", prompt=prompt * 40, max_tokens=4)
+        assert refused.status_code == 400 and refused.json()["error"]["code"] == "context_length_exceeded"
+    with RunningServer(*tiny, small(chunk=4096, prefix_bytes=0)) as running:
+        once = running.post("/v1/completions", prompt=prompt, max_tokens=4, temperature=0)
+        assert once.json()["choices"][0]["text"] == whole.json()["choices"][0]["text"]
+
+
+def test_unknown_fields_can_be_named_instead(tiny):
+    with RunningServer(*tiny, small(unknown_fields="warn")) as running:
+        answer = running.post("/v1/completions", prompt="a", max_tokens=1, flavour=1)
+        assert answer.status_code == 200 and answer.headers["x-healfsa-ignored"] == "flavour"
+        assert running.post("/v1/completions", prompt="a", best_of=4).status_code == 400
+
+
+def test_the_playground(server):
+    page = server.client.get("/")
+    assert page.status_code == 200 and "<script" in page.text
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", page.text), "the page must work offline"
+    body = {"prompt": "x.re", "regex": "turn|place", "max_tokens": 20, "logprobs": 10}
+    cut = server.post("/playground/probe", **body).json()
+    assert cut["owed"] and cut["removed"] and cut["next"] and cut["place"]["allowed"] >= len(cut["next"])
+    values, done = server.stream("/playground/stream", **body)
+    assert "".join(v.get("text", "") for v in values) in ("turn", "place") and done
+    assert sum(token["hidden"] for v in values for token in v.get("tokens", [])) == len(cut["owed"])
