@@ -113,8 +113,7 @@ def _reach(automaton: Automaton, allowed: int) -> np.ndarray:
 
 def _minimise(table: Table) -> Table:
     """Merge states and columns that cannot be told apart."""
-    columns, which = np.unique(table.transitions, axis=1, return_inverse=True)
-    columns = np.ascontiguousarray(columns, dtype=np.int32)
+    columns = _merge_columns(table).transitions
     n, width = columns.shape
     work = np.zeros((7, n), dtype=np.int32)
     work[ke.BLOCK] = table.accepting
@@ -122,12 +121,17 @@ def _minimise(table: Table) -> Table:
     start, pending = np.zeros(2 * n * width + 1, dtype=np.int32), np.empty(n * width, dtype=np.int32)
     ke.minimise(columns, work, start, pending, first)
     blocks = work[ke.BLOCK]
-    order = np.unique(blocks, return_index=True)[1]  # one state of every block
-    ranks = np.empty(len(order), dtype=np.int32)
-    ranks[blocks[np.sort(order)]] = np.arange(len(order))  # blocks in the order of their first states
-    kept = np.sort(order)
-    transitions = ranks[blocks[columns[kept]]]
+    kept = np.sort(np.unique(blocks, return_index=True)[1])  # the first state of every block
+    ranks = np.empty(len(kept), dtype=np.int32)
+    ranks[blocks[kept]] = np.arange(len(kept))
+    transitions = ranks[blocks[table.transitions[kept]]]
+    return _merge_columns(Table(transitions, table.accepting[kept], table.column_of, table.special_columns))
+
+
+def _merge_columns(table: Table) -> Table:
+    """Give columns with the same content one number."""
+    columns, which = np.unique(table.transitions, axis=1, return_inverse=True)
     which = which.reshape(-1)
-    column_of = which[table.column_of].astype(np.int32)
     specials = tuple(int(which[k]) for k in table.special_columns)
-    return Table(np.ascontiguousarray(transitions), table.accepting[kept], column_of, specials)
+    column_of = which[table.column_of].astype(np.int32)
+    return Table(np.ascontiguousarray(columns, dtype=np.int32), table.accepting, column_of, specials)

@@ -17,9 +17,9 @@ from healfsa.automaton.kernels_memory import (
     INFINITE,
     INHERITED,
     K_BOTH,
-    K_BYTES,
     K_CHOICE,
     K_CONCAT,
+    K_LITERAL,
     K_NOT,
     K_REPEAT,
     KIND,
@@ -38,6 +38,7 @@ from healfsa.automaton.kernels_memory import (
     A,
     B,
     C,
+    has_byte,
     intern,
     kernel,
     push,
@@ -47,6 +48,7 @@ from healfsa.automaton.kernels_nodes import (
     add_single,
     is_single,
     make_concat,
+    make_literal,
     make_repeat,
     make_set,
     push_alternatives,
@@ -368,18 +370,29 @@ def drop_neutral(memory, base):
 
 
 @kernel("int64(int32[::1], int64, int64)")
+def meet_singles(memory, first, second):
+    """Return the intersection of the sets of single bytes of two nodes (given by their places)."""
+    for i in range(SCRATCH, SCRATCH + 8):
+        memory[i] = 0
+    if memory[first] & KIND == K_LITERAL:
+        first, second = second, first
+    add_single(memory, first)
+    if memory[second] & KIND == K_LITERAL:
+        byte = memory[second + B]
+        return make_literal(memory, 1, byte, 0) if has_byte(memory, SCRATCH, byte) else NOTHING
+    right = memory[POOL] + memory[second + A]
+    for i in range(8):
+        memory[SCRATCH + i] &= memory[right + i]
+    return make_set(memory, SCRATCH)
+
+
+@kernel("int64(int32[::1], int64, int64)")
 def meet(memory, one, two):
     """Return the intersection of two byte sets, or of two counters over one byte set; -1: no such pair."""
     first, second = memory[NODES] + one * NODE, memory[NODES] + two * NODE
-    kind = memory[first] & KIND
-    if kind != memory[second] & KIND:
-        return -1
-    if kind == K_BYTES:
-        left, right = memory[POOL] + memory[first + A], memory[POOL] + memory[second + A]
-        for i in range(8):
-            memory[SCRATCH + i] = memory[left + i] & memory[right + i]
-        return make_set(memory, SCRATCH)
-    if kind != K_REPEAT or memory[first + A] != memory[second + A]:
+    if is_single(memory, first) and is_single(memory, second):
+        return meet_singles(memory, first, second)
+    if memory[first] & KIND != K_REPEAT or memory[second] & KIND != K_REPEAT or memory[first + A] != memory[second + A]:
         return -1
     if not is_single(memory, memory[NODES] + memory[first + A] * NODE):
         return -1

@@ -162,6 +162,23 @@ def rounds_touch(a, b, c, d):
     return b < 0 or (c + 1) * a <= c * b + 1
 
 
+@kernel("int64(int32[::1], int64)")
+def without_empty(memory, part):
+    """Return a CHOICE without EMPTY where it has it (then it is the first part); any other node as it is."""
+    at = memory[NODES] + part * NODE
+    source, n = memory[POOL] + memory[at + A] + 1, memory[at + B] - 1
+    if memory[at] & KIND != K_CHOICE or memory[source - 1] != EMPTY:
+        return part
+    if n == 1:
+        return memory[source]
+    word, minimum = K_CHOICE, INFINITE
+    for i in range(source, source + n):
+        place = memory[NODES] + memory[i] * NODE
+        word |= memory[place] & (INHERITED | NULLABLE)
+        minimum = min(minimum, memory[place + MINIMUM])
+    return intern(memory, word, 0, n, 0, source, n, minimum)
+
+
 @kernel("int64(int32[::1], int64, int64, int64)")
 def make_repeat(memory, part, least, most):
     """Return the node of `part` at least `least` and at most `most` times (-1: no bound)."""
@@ -176,6 +193,10 @@ def make_repeat(memory, part, least, most):
         least = 0
         if most == 1:
             return part
+        part = without_empty(memory, part)
+        if part < 0:
+            return part
+        at = memory[NODES] + part * NODE
     kind = memory[at] & KIND
     if kind == K_REPEAT:
         a, b = int(memory[at + B]), int(memory[at + C])

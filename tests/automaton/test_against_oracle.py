@@ -63,7 +63,6 @@ def test_same_language_as_the_oracle(node, samples, seed):
         assert accepts(automaton, data) == matches(node, data) or undecided(automaton), data
 
 
-
 @settings(max_examples=150, **CALM)
 @given(expressions(), st.integers(0, 2**32))
 def test_no_dead_ends(node, seed):

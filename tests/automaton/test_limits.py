@@ -60,7 +60,9 @@ def test_a_hard_emptiness_question():
     hard = ex.Both((subsets(18), ex.complement(ex.concat(subsets(18)))))
     with pytest.raises(EmptyLanguage):
         Automaton.from_expression(hard)  # the same part on both sides
-    other = ex.concat(ex.repeat(AB), ex.literal(b"a"), ex.repeat(ex.choice(ex.literal(b"a"), ex.literal(b"b")), 18, 18), ex.EMPTY)
+    other = ex.concat(
+        ex.repeat(AB), ex.literal(b"a"), ex.repeat(ex.choice(ex.literal(b"a"), ex.literal(b"b")), 18, 18), ex.EMPTY
+    )
     mixed = ex.Both((subsets(18), ex.complement(ex.choice(other, ex.concat(other, ex.NOTHING)))))
     with pytest.raises(EmptyLanguage):
         Automaton.from_expression(mixed)
@@ -71,7 +73,9 @@ def test_a_hard_emptiness_question():
 
 
 def test_time_is_limited():
-    part = ex.repeat(ex.choice(*(ex.concat(ex.literal(bytes([97 + i])), ex.repeat(AB, i, 2 * i)) for i in range(20))), 0, 50)
+    part = ex.repeat(
+        ex.choice(*(ex.concat(ex.literal(bytes([97 + i])), ex.repeat(AB, i, 2 * i)) for i in range(20))), 0, 50
+    )
     hard = ex.Both((part, ex.complement(ex.repeat(part, 0, 3)), subsets(30)))
     with pytest.raises(LimitExceeded):
         Automaton.from_expression(hard, Limits(seconds=0.2, search=10**7))

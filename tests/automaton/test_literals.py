@@ -30,7 +30,11 @@ def test_prefixes_of_each_other_and_the_empty_string():
     automaton = Automaton.from_expression(ex.literals(strings))
     for data in [*strings, b"b", b"abcd", b"\xff", b"ac", b"\x00"]:
         assert accepts(automaton, data) == (data in strings), data
-    assert [e.bytes for e in sorted(Graph(automaton).edges(automaton.start), key=lambda e: e.bytes)] == [b"a", b"b", b"\xff"]
+    assert [e.bytes for e in sorted(Graph(automaton).edges(automaton.start), key=lambda e: e.bytes)] == [
+        b"a",
+        b"b",
+        b"\xff",
+    ]
 
 
 def test_strings_out_of_order_or_twice():

@@ -61,7 +61,9 @@ def test_left_recursion_is_named(inner):
 
 def test_left_recursion_behind_members_and_counters():
     rule = ex.Rule("r")
-    rule.body = ex.Members((ex.concat(ex.Ref(rule), ex.literal(b"a")),), frozenset(), ex.literal(b","), None, 0, None, True)
+    rule.body = ex.Members(
+        (ex.concat(ex.Ref(rule), ex.literal(b"a")),), frozenset(), ex.literal(b","), None, 0, None, True
+    )
     with pytest.raises(GrammarError):
         Automaton.from_expression(ex.Ref(rule))
 

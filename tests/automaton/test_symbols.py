@@ -87,7 +87,16 @@ def test_only_well_formed_utf8():
     for text in samples:
         assert accepts(automaton, text.encode()), text
         assert not accepts(automaton, text.encode()[:-1]) or text.isascii()
-    for data in [b"\x80", b"\xc0\x80", b"\xc1\xbf", b"\xe0\x80\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xf5", b"\xff"]:
+    for data in [
+        b"\x80",
+        b"\xc0\x80",
+        b"\xc1\xbf",
+        b"\xe0\x80\x80",
+        b"\xed\xa0\x80",
+        b"\xf4\x90\x80\x80",
+        b"\xf5",
+        b"\xff",
+    ]:
         assert automaton.step(automaton.start, data) == 0, data
 
 
@@ -95,5 +104,7 @@ def test_complement_within_text_stays_well_formed():
     automaton = Automaton.from_expression(ex.both(TEXT, ex.complement(ex.literal("é".encode()))))
     state = automaton.step(automaton.start, b"\xc3")
     assert state > 0 and not automaton.is_accepting(state)
-    assert accepts(automaton, "è".encode()) and not accepts(automaton, "é".encode()) and accepts(automaton, "éé".encode())
+    assert (
+        accepts(automaton, "è".encode()) and not accepts(automaton, "é".encode()) and accepts(automaton, "éé".encode())
+    )
     assert automaton.step(state, b"a") == 0
