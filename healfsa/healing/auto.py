@@ -11,6 +11,7 @@ Not here: the cut itself (`boundary.py`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -67,16 +68,31 @@ def decide(vocabulary: Vocabulary, read: Prompt) -> Decision:
     return Decision(size - kept, size, tuple(token for token, end in ways[0] if end <= kept))
 
 
-def ways_of(canon: Canon, region: Region) -> list[Way]:
-    """Return the canonical ways of a region, one a reading."""
-    return [_way(canon, region, reading) for reading in canon.readings(region)]
+def ways_of(canon: Canon, region: Region, before: Sequence[tuple[int, int]] = ()) -> list[Way]:
+    """Return the canonical ways of a region, one a reading, each behind the way `before`."""
+    return [_way(canon, region, reading, list(before)) for reading in canon.readings(region)]
 
 
 def _composed(canon: Canon, region: Region) -> list[Way]:
     """Return the ways of the region with its last character composed with a mark that may follow."""
     end, made = canon.composer.compositions(region.text, region.rest)
     head = region.text[: len(region.text) - len(end)]
-    return [way for last in made for way in ways_of(canon, canon.region(head + last))]
+    ways = []
+    for last in made:
+        pieces, behind = canon.pieces(head + last)
+        before: Way = []
+        for piece in pieces:
+            _close(canon, before, piece)
+        ways += ways_of(canon, behind, before)
+    return ways
+
+
+def _close(canon: Canon, way: Way, piece: bytes) -> None:
+    """Go on with the way through a closed piece."""
+    end = way[-1][1] if way else 0
+    for token in canon.encode_closed(piece):
+        end += len(canon.vocabulary.bytes_of(token) or b"") if token >= 0 else 1
+        way.append((token, end))
 
 
 def behind_added(canon: Canon, read: Prompt) -> Prompt:
@@ -156,17 +172,14 @@ def find_region(canon: Canon, read: Prompt) -> Region:
         window *= 8
 
 
-def _way(canon: Canon, region: Region, reading: Reading) -> Way:
-    """Return the canonical way of one reading, up to what is certain of it."""
-    way: Way = []
-    end = 0
+def _way(canon: Canon, region: Region, reading: Reading, way: Way) -> Way:
+    """Return the canonical way of one reading, up to what is certain of it, behind a way that leads to the region."""
     for piece in reading.closed:
-        for token in canon.encode_closed(piece):
-            end += len(canon.vocabulary.bytes_of(token) or b"")
-            way.append((token, end))
+        _close(canon, way, piece)
     if not reading.piece:
         return way
     border, last, back = piece_border(canon, region, reading)
+    end = way[-1][1] if way else 0
     inner: Way = []
     at = border
     while at > 0:
@@ -187,7 +200,7 @@ def piece_border(canon: Canon, region: Region, reading: Reading) -> tuple[int, n
         found = machine.border(*words, piece, region.state, rest, cuts, last, back, asked)
         if found != ASK:
             return int(found), last, back
-        canon.segmenter.step(int(asked[0]), canon.segmenter.class_of(chr(asked[1])))
+        canon.learned.step(int(asked[0]), canon.learned.class_of(chr(asked[1])))
 
 
 def common_end(ways: list[Way]) -> int:

@@ -11,16 +11,16 @@ Not here: generation by tokens.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from healfsa.errors import PromptError
 from healfsa.healing.boundary import Boundary, heal
 from healfsa.healing.cover import CoverTree, covers
-from healfsa.healing.weights import Allowed, Model, Weighed, log_sum, weigh
 from healfsa.healing.sampling import draw, shape
 from healfsa.healing.search import search_all
+from healfsa.healing.weights import Allowed, Model, Weighed, log_sum, weigh
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,7 +98,9 @@ class ByteReader:
             self._settle()
         return self
 
-    def sample(self, random: np.random.Generator, *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0) -> int:
+    def sample(
+        self, random: np.random.Generator, *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0
+    ) -> int:
         """Draw the next byte (or `END`) and go on with it; the parameters act on bytes."""
         with np.errstate(divide="ignore"):
             chances = shape(self.next_byte_logprobs(), temperature, top_k, top_p)
@@ -107,7 +109,7 @@ class ByteReader:
             self.push(label)
         return label
 
-    def generate(self, random: np.random.Generator, most: int, **parameters: float) -> Iterator[int]:
+    def generate(self, random: np.random.Generator, most: int, **parameters: Any) -> Iterator[int]:
         """Yield bytes until the text ends or there are `most`."""
         for _ in range(most):
             label = self.sample(random, **parameters)

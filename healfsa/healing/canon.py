@@ -14,14 +14,14 @@ import threading
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from healfsa.healing import kernels_cover as machine
 from healfsa.healing import kernels_leaves as branches
-from healfsa.healing.kernels_cuts import ASK
 from healfsa.healing.completion import Added, Composer, added_of, composer_of
+from healfsa.healing.kernels_cuts import ASK
 from healfsa.healing.probes import probes_for
 from healfsa.healing.recent import Recent
 from healfsa.healing.rules import Rules, build_rules
@@ -88,6 +88,11 @@ class Canon:
     _inner: dict[tuple[int, bytes], tuple[tuple[int, ...], ...]] = field(default_factory=dict)
 
     @property
+    def learned(self) -> Segmenter:
+        """The segmenter, for callers that know that there is one."""
+        return cast(Segmenter, self.segmenter)
+
+    @property
     def tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The segmenter's tables as machine code takes them."""
         found = self.segmenter
@@ -97,7 +102,7 @@ class Canon:
         """Return the class of a character."""
         kind = self._kinds.get(character)
         if kind is None:
-            kind = self._kinds[character] = self.segmenter.class_of(character)
+            kind = self._kinds[character] = self.learned.class_of(character)
         return kind
 
     def begin_of_region(self, text: str) -> int:
@@ -124,7 +129,7 @@ class Canon:
             key = (state, self.kind_of(character))
             move = self._moves.get(key)
             if move is None:
-                move = self._moves[key] = self.segmenter.step(*key)
+                move = self._moves[key] = self.learned.step(*key)
             state = move[0]
             for distance in move[1]:
                 edges.append(at + 1 - distance)
@@ -158,7 +163,7 @@ class Canon:
             if count != ASK:
                 room = branches.stay_behind(rules, left, out, count) if left >= 0 else count
                 break
-            self.segmenter.step(int(asked[0]), self.segmenter.class_of(chr(asked[1])))
+            self.learned.step(int(asked[0]), self.learned.class_of(chr(asked[1])))
         found = out[:room].copy()
         found.flags.writeable = False
         return found
@@ -166,7 +171,7 @@ class Canon:
     def _know_all(self) -> None:
         """Learn every character that occurs in a token, once."""
         if not self._known:
-            self.segmenter.learn(sorted(set(self.vocabulary.data.tobytes().decode(errors="ignore"))))
+            self.learned.learn(sorted(set(self.vocabulary.data.tobytes().decode(errors="ignore"))))
             self._known.append(True)
 
     def readings(self, region: Region) -> list[Reading]:
@@ -187,11 +192,11 @@ class Canon:
     def _scenarios(self, region: Region) -> tuple[tuple[int, ...], ...]:
         """Return the sets of cuts that are possible, those that an unfinished character rules out left out."""
         if not region.rest:
-            return self.segmenter.states[region.state].scenarios
+            return self.learned.states[region.state].scenarios
         key = (region.state, region.rest)
         if key not in self._inner:
             kinds = {self.kind_of(character) for character in completions(region.rest)}
-            found = [cuts for kind in sorted(kinds) for cuts in self.segmenter.inner_cuts(region.state, kind)]
+            found = [cuts for kind in sorted(kinds) for cuts in self.learned.inner_cuts(region.state, kind)]
             self._inner[key] = tuple(dict.fromkeys(found))
         return self._inner[key]
 
@@ -277,6 +282,8 @@ def _segmenter(vocabulary: Vocabulary) -> Segmenter | None:
         ends = {edge for span in spans(text) for edge in span}
         return tuple(sorted(ends - {0, len(text)}))
 
-    if tokenizer.kind == "bpe-sentencepiece" and all(not cuts(text) for text in ("a b", "a  b.c", "1 a\nb", "don't A1")):
+    if tokenizer.kind == "bpe-sentencepiece" and all(
+        not cuts(text) for text in ("a b", "a  b.c", "1 a\nb", "don't A1")
+    ):
         return None
     return Segmenter(cuts, probes_for(tokenizer.pre_tokenizer))

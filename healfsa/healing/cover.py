@@ -7,7 +7,8 @@ Idea: the text that follows a healed prompt is one leaf: the first token that en
     are ranges of the sorted vocabulary, thinned out by what the tokenizer would never do.
 Cost: canonical 20 to 200 us plus the leaves; the leaves of the path that ends exactly with the prompt are nearly the
     whole vocabulary, some ms.
-Source: ByteSampler (arXiv:2506.14123) has the canonical tree, genlm-bytes sums over all segmentations; the code is our own.
+Source: ByteSampler (arXiv:2506.14123) has the canonical tree, genlm-bytes sums over all segmentations; the code is
+    our own.
 Not here: probabilities (`weights.py`), which framework evaluates the tree (integrations).
 """
 
@@ -33,9 +34,9 @@ MOST = 4096  # paths of a tree over all segmentations
 class CoverTree:
     """Covers of the owed bytes, flat; node 0 is the model's input itself, parents come before their children.
 
-    What a framework needs for one forward pass with tree attention: feed ``base`` and then ``tokens[1:]``; node i stands
-    at position ``len(base) - 1 + depths[i]`` and sees ``base``, its ancestors and itself (`attention`).  The logits at
-    node i (for node 0: at the last id of ``base``) are the log-probabilities of what follows it.
+    What a framework needs for one forward pass with tree attention: feed ``base`` and then ``tokens[1:]``; node i
+    stands at position ``len(base) - 1 + depths[i]`` and sees ``base``, its ancestors and itself (`attention`).  The
+    logits at node i (for node 0: at the last id of ``base``) are those of what follows it.
 
     Attributes
     ----------
@@ -44,7 +45,7 @@ class CoverTree:
     owed : bytes
         What the covers write.
     tokens, parents, depths, covered : np.int32[nodes]
-        Token, parent node, number of tokens and number of owed bytes of the path to each node (-1, -1, 0, 0 for node 0).
+        Token, parent node, number of tokens and number of owed bytes of the path to each node (node 0: -1, -1, 0, 0).
     leaves : tuple[np.int32[k], ...]
         Per node the ids that run past the owed bytes when they come next.
     ends : np.bool_[nodes]
@@ -79,7 +80,7 @@ class CoverTree:
 
     @property
     def attention(self) -> np.ndarray:
-        """np.bool_[nodes, nodes]: whether node i (row) sees node j: its ancestors (node 0 left out of none) and itself."""
+        """np.bool_[nodes, nodes]: whether node i (row) sees node j: its ancestors, node 0 among them, and itself."""
         seen = np.zeros((len(self), len(self)), dtype=np.bool_)
         for node, parent in enumerate(self.parents.tolist()):
             if parent >= 0:
@@ -128,8 +129,8 @@ def canonical_tokens(vocabulary: Vocabulary, ids: tuple[int, ...]) -> tuple[np.n
     ----------
     vocabulary : Vocabulary
     ids : tuple of int
-        What stands before: prompt and generated tokens.  Where they are not canonical themselves, what follows is judged
-        as if a text began behind them.
+        What stands before: prompt and generated tokens.  Where they are not canonical themselves, what follows is
+        judged as if a text began behind them.
 
     Returns
     -------
@@ -173,8 +174,18 @@ def flat(boundary: Boundary, grown: Growing, over: str) -> CoverTree:
     leaves = tuple(_union(found) for found in grown.leaves)
     if not any(found.size for found in leaves) and not any(grown.ends):
         raise PromptError("no tokens can write the owed bytes", boundary.owed, hint="heal with policy 'off'")
-    columns = (np.array(c, dtype=np.int32) for c in (tokens, parents, [len(p) for p in paths], grown.covered))
-    return CoverTree(boundary.keep, boundary.owed, *columns, leaves, np.array(grown.ends), over, grown.cut)
+    return CoverTree(
+        boundary.keep,
+        boundary.owed,
+        np.array(tokens, dtype=np.int32),
+        np.array(parents, dtype=np.int32),
+        np.array([len(path) for path in paths], dtype=np.int32),
+        np.array(grown.covered, dtype=np.int32),
+        leaves,
+        np.array(grown.ends),
+        over,
+        grown.cut,
+    )
 
 
 def _loose(vocabulary: Vocabulary, owed: bytes, grown: Growing) -> Growing:

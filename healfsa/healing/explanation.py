@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from healfsa.healing.weights import Model, Weighed, exact
 from healfsa.healing.search import search_all
+from healfsa.healing.weights import Model, Weighed, exact
 
 if TYPE_CHECKING:
     from healfsa.healing.boundary import Boundary
+    from healfsa.healing.cover import CoverTree
     from healfsa.vocab import Vocabulary
 
 
@@ -73,7 +74,9 @@ class Explanation:
         return float(np.abs(self.next_exact - self.next_local).sum() / 2)
 
 
-def explain(vocabulary: Vocabulary, boundary: Boundary, model: Model, *, over: str = "canonical", most: int = 8) -> Explanation:
+def explain(
+    vocabulary: Vocabulary, boundary: Boundary, model: Model, *, over: str = "canonical", most: int = 8
+) -> Explanation:
     """Explain a boundary with a model.
 
     Parameters
@@ -119,7 +122,15 @@ def _nodes(vocabulary: Vocabulary, found: Weighed) -> tuple[Node, ...]:
         piece = vocabulary.bytes_of(token) or b"" if token >= 0 else b""
         size = tree.leaves[number].size
         made.append(
-            Node(token, piece, parent, int(tree.covered[number]), float(np.exp(found.nodes[number])), float(events[number]), size)
+            Node(
+                token,
+                piece,
+                parent,
+                int(tree.covered[number]),
+                float(np.exp(found.nodes[number])),
+                float(events[number]),
+                size,
+            )
         )
     return tuple(made)
 
@@ -134,7 +145,7 @@ def _by_byte(vocabulary: Vocabulary, tokens: np.ndarray, passed: int, chances: n
     return sums / max(sums.sum(), 1e-300)
 
 
-def _local(vocabulary: Vocabulary, tree, rows: np.ndarray) -> np.ndarray:  # noqa: ANN001
+def _local(vocabulary: Vocabulary, tree: CoverTree, rows: np.ndarray) -> np.ndarray:
     """Return the next byte's distribution when the tokens that fit are renormalised at every step."""
     reach = np.zeros(len(tree))
     reach[0] = 1.0

@@ -1,9 +1,9 @@
 """Machine code of byte-pair encoding: the rules as one array, encoding, and whether two tokens may stand side by side.
 
 In: merge rules and token bytes as arrays. Out: `rules`, one int32 array, and answers read from it.
-Idea: two canonical encodings put side by side stay as they are unless, while both are being made, a rule fits across the
-    border earlier than the next merge on either side.  What a token shows at its edges while it is being made (its
-    left and right *spine*) is recorded once, so the question costs a few look-ups instead of an encoding.
+Idea: two canonical encodings put side by side stay as they are unless, while both are being made, a rule fits across
+    the border earlier than the next merge on either side.  What a token shows at its edges while it is being made
+    (its left and right *spine*) is recorded once, so the question costs a few look-ups instead of an encoding.
 Cost: a pair 30 to 100 ns; the spines of 128,000 tokens about 0.3 s, once.
 Source: own derivation, written down in docs/healing.md.
 Not here: pre-tokenizers (`segmenter.py`), trees of covers (`kernels_cover.py`).
@@ -37,18 +37,26 @@ NEVER = np.int32(2147483647)  # the rank of what is no rule
 CHARACTER = np.int32(-2)  # right part of the key under which a first symbol is found
 FALLBACK = np.int32(-3)  # right part of the key under which a single byte is found
 
+FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)  # odd numbers that spread pairs of ids
+
 U1 = types.Array(types.uint8, 1, "C", readonly=True)
 I4 = types.Array(types.int32, 1, "C", readonly=True)
 I4W = types.int32[::1]
-I = types.int32
+I32 = types.int32
 
 
-@njit(I(I4, I, I), cache=True, nogil=True, inline="never")
+@njit(types.uint64(I32, I32), cache=True, nogil=True)
+def spread(left, right):
+    """Return the hash of a pair of ids."""
+    key = np.uint64(np.uint32(left)) * FIRST + np.uint64(np.uint32(right)) * SECOND
+    return key ^ (key >> np.uint64(29))
+
+
+@njit(I32(I4, I32, I32), cache=True, nogil=True)
 def slot_of(rules, left, right):
     """Return the place of the rule (left, right) in `rules`, or -1."""
     mask = np.uint64(rules[R_SLOTS] - 1)
-    key = np.uint64(np.uint32(left)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(np.uint32(right)) * np.uint64(0xC2B2AE3D27D4EB4F)
-    at = (key ^ (key >> np.uint64(29))) & mask
+    at = spread(left, right) & mask
     start = rules[R_TABLE]
     while True:
         place = start + 4 * np.int32(at)
@@ -66,8 +74,7 @@ def fill_table(rules, left, right, rank, merged):
     start = rules[R_TABLE]
     for k in range(left.size):
         a, b = left[k], right[k]
-        key = np.uint64(np.uint32(a)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(np.uint32(b)) * np.uint64(0xC2B2AE3D27D4EB4F)
-        at = (key ^ (key >> np.uint64(29))) & mask
+        at = spread(a, b) & mask
         while True:
             place = start + 4 * np.int32(at)
             if rules[place + 2] < 0:
@@ -78,21 +85,21 @@ def fill_table(rules, left, right, rank, merged):
             at = (at + np.uint64(1)) & mask
 
 
-@njit(I(I4, I, I), cache=True, nogil=True)
+@njit(I32(I4, I32, I32), cache=True, nogil=True)
 def rank_of(rules, left, right):
     """Return the rank of the rule (left, right), NEVER where there is none."""
     place = slot_of(rules, left, right)
     return NEVER if place < 0 else rules[place + 2]
 
 
-@njit(I(I4, I, I), cache=True, nogil=True)
+@njit(I32(I4, I32, I32), cache=True, nogil=True)
 def merged_of(rules, left, right):
     """Return what the rule (left, right) makes, -1 where there is none."""
     place = slot_of(rules, left, right)
     return np.int32(-1) if place < 0 else rules[place + 3]
 
 
-@njit(I(U1, I, I), cache=True, nogil=True)
+@njit(I32(U1, I32, I32), cache=True, nogil=True)
 def character_length(data, at, end):
     """Return the length of the well-formed character at `at`, or 0 where there is none before `end`."""
     first = data[at]
@@ -118,7 +125,7 @@ def character_length(data, at, end):
     return np.int32(length)
 
 
-@njit(I(U1, I, I), cache=True, nogil=True)
+@njit(I32(U1, I32, I32), cache=True, nogil=True)
 def code_point(data, at, length):
     """Return the code point of the well-formed character of that length at `at`."""
     if length == 1:
@@ -129,15 +136,17 @@ def code_point(data, at, length):
     return np.int32(value)
 
 
-@njit(I(I4, U1, I, I, I4W, I4W), cache=True, nogil=True)
+@njit(I32(I4, U1, I32, I32, I4W, I4W), cache=True, nogil=True)
 def symbols(rules, data, start, end, ids, ends):
-    """Write the first symbols of ``data[start:end]`` and where each ends; return how many.  -1 is a symbol without an id."""
+    """Write the first symbols of ``data[start:end]`` and where each ends; return how many.  -1: it has no id."""
     count, at = 0, start
     while at < end:
         length = np.int32(1)
         if rules[R_CHARS] == 1:
             length = max(character_length(data, at, end), np.int32(1))
-            symbol = merged_of(rules, code_point(data, at, length), CHARACTER) if length > 1 or data[at] < 0x80 else np.int32(-1)
+            symbol = np.int32(-1)
+            if length > 1 or data[at] < 0x80:
+                symbol = merged_of(rules, code_point(data, at, length), CHARACTER)
             if symbol < 0:
                 for k in range(length):
                     ids[count] = merged_of(rules, np.int32(data[at + k]), FALLBACK)
@@ -154,9 +163,9 @@ def symbols(rules, data, start, end, ids, ends):
     return np.int32(count)
 
 
-@njit(I(I4, I4W, I4W, I4W, I, I), cache=True, nogil=True)
+@njit(I32(I4, I4W, I4W, I4W, I32, I32), cache=True, nogil=True)
 def merge_step(rules, ids, ends, ranks, count, known):
-    """Do the first merge among `count` symbols; return its place, or -1.  `ranks` holds the ranks of the pairs when `known`."""
+    """Do the first merge among `count` symbols; return its place, or -1.  `ranks` holds the pairs' ranks if `known`."""
     if known == 0:
         for k in range(count - 1):
             ranks[k] = rank_of(rules, ids[k], ids[k + 1]) if ids[k] >= 0 and ids[k + 1] >= 0 else NEVER
@@ -180,9 +189,9 @@ def merge_step(rules, ids, ends, ranks, count, known):
     return np.int32(place)
 
 
-@njit(I(I4, U1, I, I, I4W, I4W, I4W), cache=True, nogil=True)
+@njit(I32(I4, U1, I32, I32, I4W, I4W, I4W), cache=True, nogil=True)
 def merge_all(rules, data, start, end, ids, ends, ranks):
-    """Encode ``data[start:end]`` by the rules alone into `ids` and `ends`; return how many tokens.  Quadratic: for pieces."""
+    """Encode ``data[start:end]`` by the rules alone into `ids` and `ends`; return how many tokens: short pieces."""
     count = symbols(rules, data, start, end, ids, ends)
     known = np.int32(0)
     while count > 1 and merge_step(rules, ids, ends, ranks, count, known) >= 0:
@@ -190,7 +199,7 @@ def merge_all(rules, data, start, end, ids, ends, ranks):
     return np.int32(count)
 
 
-@njit(types.boolean(I4, I, I), cache=True, nogil=True)
+@njit(types.boolean(I4, I32, I32), cache=True, nogil=True)
 def pair_stays(rules, left, right):
     """Return whether the tokens `left`, `right`, each canonical, are canonical side by side."""
     i, j = rules[rules[R_RIGHT] + left], rules[rules[R_LEFT] + right]
@@ -209,7 +218,7 @@ def pair_stays(rules, left, right):
             j += 2
 
 
-@njit(I(I4, U1, I4, I, I4W, I4W, I4W, I4W, I), cache=True, nogil=True)
+@njit(I32(I4, U1, I4, I32, I4W, I4W, I4W, I4W, I32), cache=True, nogil=True)
 def spines_of(rules, data, offsets, token, ids, ends, ranks, out, room):
     """Write right and left spine of one token to `out` (pairs; the left ones from `room` on); return their lengths.
 
@@ -245,7 +254,7 @@ def spines_of(rules, data, offsets, token, ids, ends, ranks, out, room):
     return np.int32(rights * 65536 + lefts)
 
 
-@njit(I(I4W, U1, I4, I4, I4W, I), cache=True, nogil=True)
+@njit(I32(I4W, U1, I4, I4, I4W, I32), cache=True, nogil=True)
 def fill_spines(rules, data, offsets, texts, lengths, write):
     """Record the spines of the tokens `texts`: with `write` 0 only their `lengths` and the flags, then all of it."""
     deepest = 1
@@ -278,7 +287,7 @@ def fill_pairs(rules, data, offsets, texts):
             rules[start + (pair >> 5)] |= np.int32(np.uint32(1) << np.uint32(pair & 31))
 
 
-@njit(types.boolean(I4, I, I), cache=True, nogil=True)
+@njit(types.boolean(I4, I32, I32), cache=True, nogil=True)
 def pair_occurs(rules, first, second):
     """Return whether the two bytes stand side by side inside some token."""
     pair = first * 256 + second

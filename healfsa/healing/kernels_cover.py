@@ -20,13 +20,13 @@ from healfsa.healing.kernels import (
     CHARACTER,
     I4,
     I4W,
+    I32,
     R_CHARS,
     R_FLAGS,
     R_TWO,
     R_WHOLE,
     REACHABLE,
     U1,
-    I,
     character_length,
     code_point,
     merged_of,
@@ -36,7 +36,7 @@ from healfsa.healing.kernels_cuts import ASK, CLASSES, FIELDS, MISSING, POINT, S
 from healfsa.vocab.kernels import P_FIRST, P_ORDER, P_SKIP, child
 
 
-@njit(I(I4, I4, U1, I, I), cache=True, nogil=True)
+@njit(I32(I4, I4, U1, I32, I32), cache=True, nogil=True)
 def walk(rules, trie, data, start, end):
     """Return the trie node of ``data[start:end]``, or -1."""
     if end - start < 2:
@@ -52,7 +52,7 @@ def walk(rules, trie, data, start, end):
     return np.int32(node)
 
 
-@njit(boolean(I4, U1, I, I, I), cache=True, nogil=True)
+@njit(boolean(I4, U1, I32, I32, I32), cache=True, nogil=True)
 def byte_fits(rules, data, start, end, token):
     """Return whether a byte token may end at `end`: the character that it completes must have no token of its own."""
     if rules[R_CHARS] == 0 or rules[rules[R_FLAGS] + token] & BYTE == 0:
@@ -66,7 +66,7 @@ def byte_fits(rules, data, start, end, token):
     return merged_of(rules, code_point(data, np.int32(first), length), CHARACTER) < 0
 
 
-@njit(types.void(I4, I4, U1, I4W, I4W, I, I, I), cache=True, nogil=True)
+@njit(types.void(I4, I4, U1, I4W, I4W, I32, I32, I32), cache=True, nogil=True)
 def _enter(rules, trie, data, last, back, start, end, node):
     """Enter the canonical token from `start` to `end`, if one of the node's own tokens is."""
     order, first = trie[P_ORDER], trie[P_FIRST]
@@ -83,7 +83,7 @@ def _enter(rules, trie, data, last, back, start, end, node):
 
 @njit(types.void(I4, I4, U1, I4W, I4W), cache=True, nogil=True)
 def prefix_tree(rules, trie, data, last, back):
-    """Fill `last` and `back` (size + 1): the last canonical token of each prefix and where it begins; -1: there is none."""
+    """Fill `last` and `back` (size + 1): the last canonical token of each prefix and where it begins; -1: none."""
     size, skip, two = data.size, trie[P_SKIP], rules[R_TWO]
     last[:] = -1
     back[:] = -1
@@ -104,7 +104,7 @@ def prefix_tree(rules, trie, data, last, back):
             at += 1
 
 
-@njit(I(I4W, I, I), cache=True, nogil=True)
+@njit(I32(I4W, I32, I32), cache=True, nogil=True)
 def meet(back, a, b):
     """Return where the ways of two prefixes part, seen from the root."""
     while a != b:
@@ -115,7 +115,7 @@ def meet(back, a, b):
     return np.int32(a)
 
 
-@njit(I(I4, I4, U1, I4, STEPS, SCENES, CLASSES, U1, I, I, I, I, I4, I4W, I4W), cache=True, nogil=True)
+@njit(I32(I4, I4, U1, I4, STEPS, SCENES, CLASSES, U1, I32, I32, I32, I32, I4, I4W, I4W), cache=True, nogil=True)
 def leaves(rules, trie, data, offsets, steps, scenes, classes, piece, at, left, state, unfinished, cuts, asked, out):
     """Write to `out` the tokens that make ``piece[at:]`` and more, right behind the token `left` (-1: none).
 
@@ -158,7 +158,7 @@ def _is_token(rules, trie, piece):
     return node >= 0 and trie[trie[P_FIRST] + node + 1] > trie[trie[P_FIRST] + node]
 
 
-@njit(I(I4, I4, U1, I4, STEPS, SCENES, CLASSES, U1, I, I, I4, I4W, I4W, I4W), cache=True, nogil=True)
+@njit(I32(I4, I4, U1, I4, STEPS, SCENES, CLASSES, U1, I32, I32, I4, I4W, I4W, I4W), cache=True, nogil=True)
 def border(rules, trie, data, offsets, steps, scenes, classes, piece, state, unfinished, cuts, last, back, asked):
     """Return the last position of an open piece up to which no continuation changes its tokens, or ASK."""
     size, tables, one = piece.size, (steps, scenes, classes), np.empty(1, np.int32)
@@ -170,7 +170,9 @@ def border(rules, trie, data, offsets, steps, scenes, classes, piece, state, unf
         if (at > 0 and last[at] < 0) or (best > 0 and meet(back, best, np.int32(at)) == best):
             continue
         left = last[at] if at > 0 else np.int32(-1)
-        found = leaves(rules, trie, data, offsets, *tables, piece, np.int32(at), left, state, unfinished, cuts, asked, one)
+        found = leaves(
+            rules, trie, data, offsets, *tables, piece, np.int32(at), left, state, unfinished, cuts, asked, one
+        )
         if found == ASK:
             return np.int32(ASK)
         if found > 0:
@@ -180,7 +182,7 @@ def border(rules, trie, data, offsets, steps, scenes, classes, piece, state, unf
     return max(best, np.int32(0))
 
 
-@njit(I(I4, U1), cache=True, nogil=True)
+@njit(I32(I4, U1), cache=True, nogil=True)
 def last_gap(rules, data):
     """Return the last position between characters whose neighbours stand side by side in no token, or -1."""
     for at in range(data.size - 1, 0, -1):

@@ -1,6 +1,7 @@
 """Machine code of the learned pre-tokenizer: what a token that follows a text does to the text's cuts.
 
-In: the segmenter's tables and the cuts that one reading of the text's end has. Out: whether a token keeps to the reading.
+In: the segmenter's tables and the cuts that one reading of the text's end has. Out: whether a token keeps to the
+    reading.
 Idea: a reading says where the cuts are; each further character either settles some of them (they must be the reading's)
     or leaves several scenarios open, of which one must be the reading's at the end.  No cut may lie inside the token.
 Cost: some ns a byte.
@@ -13,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numba import boolean, njit, types
 
-from healfsa.healing.kernels import I4, I4W, U1, I
+from healfsa.healing.kernels import I4, I4W, I32, U1
 
 STEPS = types.Array(types.int32, 3, "C", readonly=True)
 SCENES = types.Array(types.int32, 2, "C", readonly=True)
@@ -35,7 +36,7 @@ END_OF_SCENE = -1
 END = -2
 
 
-@njit(boolean(I4W, I), cache=True, nogil=True)
+@njit(boolean(I4W, I32), cache=True, nogil=True)
 def read_byte(place, byte):
     """Take one more byte of UTF-8; return whether the text is still well-formed."""
     if place[MISSING] > 0:
@@ -57,7 +58,7 @@ def read_byte(place, byte):
     return True
 
 
-@njit(I(STEPS, CLASSES, I4, I4W, I4W), cache=True, nogil=True)
+@njit(I32(STEPS, CLASSES, I4, I4W, I4W), cache=True, nogil=True)
 def read_character(steps, classes, cuts, place, asked):
     """Take the character that is complete: 1 it keeps to the reading so far, 0 it does not, ASK."""
     state = place[STATE]
@@ -99,7 +100,7 @@ def keeps(scenes, cuts, place):
     return False
 
 
-@njit(I(STEPS, SCENES, CLASSES, U1, I, I, I4, I4W, I4W), cache=True, nogil=True)
+@njit(I32(STEPS, SCENES, CLASSES, U1, I32, I32, I4, I4W, I4W), cache=True, nogil=True)
 def run(steps, scenes, classes, data, at, end, cuts, place, asked):
     """Return whether ``data[at:end]`` is well-formed behind `place` and keeps to the reading: 1, 0 or ASK."""
     for k in range(at, end):

@@ -19,6 +19,7 @@ from healfsa.healing.kernels import (
     CHARACTER,
     I4,
     I4W,
+    I32,
     NEVER,
     R_BEHIND,
     R_BYLEFT,
@@ -29,7 +30,6 @@ from healfsa.healing.kernels import (
     R_WHOLE,
     REACHABLE,
     U1,
-    I,
     merged_of,
 )
 from healfsa.healing.kernels_cuts import (
@@ -48,7 +48,7 @@ from healfsa.healing.kernels_cuts import (
 from healfsa.vocab.kernels import P_DEPTH, P_FIRST, P_LABEL, P_ORDER, P_SKIP
 
 
-@njit(I(I4, I4, STEPS, SCENES, CLASSES, I, I, U1, I4, I, I4W, I4W), cache=True, nogil=True)
+@njit(I32(I4, I4, STEPS, SCENES, CLASSES, I32, I32, U1, I4, I32, I4W, I4W), cache=True, nogil=True)
 def below(rules, trie, steps, scenes, classes, node, state, unfinished, cuts, begins, asked, out):
     """Write to `out` the tokens strictly below `node` that keep to a reading; return how many, or ASK.
 
@@ -94,7 +94,7 @@ def below(rules, trie, steps, scenes, classes, node, state, unfinished, cuts, be
     return np.int32(count)
 
 
-@njit(I(I4, I, I4W, I), cache=True, nogil=True)
+@njit(I32(I4, I32, I4W, I32), cache=True, nogil=True)
 def stay_behind(rules, left, tokens, count):
     """Keep of the first `count` of `tokens` those that may stand behind `left`, in place; return how many."""
     begin, steps = rules[rules[R_RIGHT] + left], 1

@@ -11,14 +11,15 @@ Not here: segmentations that the tokenizer never makes (`cover.py`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from healfsa.healing import kernels_cover as machine
-from healfsa.healing.auto import behind_added, piece_border
+from healfsa.healing.auto import behind_added
 from healfsa.healing.canon import Canon, Reading, Region
-from healfsa.healing.prompt import Prompt, read_prompt, text_tail
+from healfsa.healing.prompt import read_prompt, text_tail
 
 if TYPE_CHECKING:
     from healfsa.healing.boundary import Boundary
@@ -67,7 +68,8 @@ def _lead(canon: Canon, boundary: Boundary) -> Lead | None:
             continue
         whole = head + boundary.owed
         pieces, region = canon.pieces(whole[: len(whole) - len(rest)].decode(), rest)
-        chain, end = [], 0
+        chain: Chain = []
+        end = 0
         for piece in pieces:
             chain, end = _extend(canon, chain, end, piece)
         lead = Lead(chain, region, end, len(head))
@@ -135,7 +137,7 @@ def _read(canon: Canon, lead: Lead, reading: Reading, grown: Growing) -> None:
         return
     path = tuple(token for token, at in chain if at > lead.border)
     edges = [0, *(at for _, at in chain)]
-    sizes = tuple(b - a for a, b in zip(edges, edges[1:], strict=False) if b > lead.border)
+    sizes = tuple(b - a for a, b in pairwise(edges) if b > lead.border)
     last, back = _tree(canon, reading)
     size = len(reading.piece)
     for at in range(size + 1):
@@ -152,7 +154,7 @@ def _read(canon: Canon, lead: Lead, reading: Reading, grown: Growing) -> None:
 
 
 def _way(last: np.ndarray, back: np.ndarray, at: int, border: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Return tokens and sizes from the border (or the piece's begin) to a position; None where no canonical way leads."""
+    """Return tokens and sizes from the border (or the piece's begin) to a position; None where no way leads."""
     tokens, sizes = [], []
     while at > max(border, 0):
         if last[at] < 0:
@@ -210,7 +212,8 @@ def _added(canon: Canon, boundary: Boundary, lead: Lead, grown: Growing) -> None
             continue
         ids = added.longer(text[opening:])
         pieces, region = canon.pieces(text[:opening].decode(), b"")
-        chain, end = [], 0
+        chain: Chain = []
+        end = 0
         for piece in pieces:
             chain, end = _extend(canon, chain, end, piece)
         chain = chain + [(token, end + at) for token, at in canon.encode_region(region)]

@@ -11,17 +11,14 @@ Not here: what the answers mean (`segmenter.py`).
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any
 
 #: One or more characters of every kind that a pattern may tell apart.
-CHARACTERS = (
-    "a", "A", "1", " ", "\n", ".", "\r", "\t", "\u00a0", "\u3000", "\u2028", "\x0b", "\x1f", "\x85",
-    "\u01c5", "\u02b0", "\u4e2d", "\u3042", "\u30a2", "\u0e01", "\uac00", "\u0301", "\u0903", "\u20dd",
-    "\u0660", "\u2160", "\u00b2", "_", "-", "(", ")", "\u00ab", "\u00bb", "+", "$", "^", "\u00a9", "\U0001f600",
-    "\u200d", "\u00ad", "\ue000", "\U0010fffd", "\u0378", "\ufe0f", "/", "\\", "'", "\u2019", '"', "\u2581", "\x00",
+CHARACTERS = tuple(
+    "aA1 \n.\r\t\u00a0\u3000\u2028\x0b\x1f\x85\u01c5\u02b0\u4e2d\u3042\u30a2\u0e01\uac00\u0301\u0903\u20dd"
+    "\u0660\u2160\u00b2_-()\u00ab\u00bb+$^\u00a9\U0001f600\u200d\u00ad\ue000\U0010fffd\u0378\ufe0f/\\'\u2019\"\u2581\x00"
 )
 CONTRACTIONS = ("'s", "'t", "'re", "'ve", "'m", "'ll", "'d", "'S", "'LL", "'rE")
 _LITERAL = re.compile(r"(?:^|[|(:])((?:[^\\\[\](){}|?*+.^$\s]){2,4})(?=[|)])")
@@ -76,5 +73,3 @@ def _patterns(description: Any) -> list[str]:
     if isinstance(description, list):
         return [pattern for value in description for pattern in _patterns(value)]
     return []
-
-

@@ -91,7 +91,9 @@ def _encode(vocabulary: Vocabulary, text: str, parse_special: bool, add_special_
         raw = text.encode()
     except UnicodeEncodeError as error:
         raise PromptError(
-            f"the prompt holds a lone surrogate at character {error.start}", offset=error.start, hint="pass bytes instead"
+            f"the prompt holds a lone surrogate at character {error.start}",
+            offset=error.start,
+            hint="pass bytes instead",
         ) from None
     _spellable(vocabulary, raw)
     return tuple(vocabulary.encode(text, add_special_tokens=add_special_tokens, parse_special=parse_special))
@@ -108,7 +110,7 @@ def _spellable(vocabulary: Vocabulary, raw: bytes) -> None:
     whole = bytes(vocabulary.data).find(byte) >= 0
     if not whole:
         raise PromptError(
-            f"the prompt holds the byte {byte.hex()} at offset {raw.find(byte)}, which no token of this vocabulary can make",
+            f"the prompt holds the byte {byte.hex()} at offset {raw.find(byte)}, which no token can make",
             owed=byte,
             offset=raw.find(byte),
             hint="remove that character, or write it as an escape",

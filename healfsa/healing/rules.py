@@ -19,6 +19,7 @@ from healfsa.healing import kernels as machine
 
 if TYPE_CHECKING:
     from healfsa.vocab import Vocabulary
+    from healfsa.vocab.adapters import Merges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,8 +98,8 @@ def find_byte_tokens(vocabulary: Vocabulary, characters: bool) -> np.ndarray:
 def _first_symbols(vocabulary: Vocabulary, byte_tokens: np.ndarray, characters: bool) -> list[tuple[int, int, int]]:
     """Return (code point or byte, kind of key, id) of everything that encoding starts from."""
     if not characters:
-        return [(byte, machine.CHARACTER, int(token)) for byte, token in enumerate(byte_tokens) if token >= 0]
-    keys = [(byte, machine.FALLBACK, int(token)) for byte, token in enumerate(byte_tokens) if token >= 0]
+        return [(byte, int(machine.CHARACTER), int(token)) for byte, token in enumerate(byte_tokens) if token >= 0]
+    keys = [(byte, int(machine.FALLBACK), int(token)) for byte, token in enumerate(byte_tokens) if token >= 0]
     fallback = set(byte_tokens.tolist())
     offsets, raw = vocabulary.offsets, vocabulary.data.tobytes()
     added = set(vocabulary.added_text.values())
@@ -109,13 +110,13 @@ def _first_symbols(vocabulary: Vocabulary, byte_tokens: np.ndarray, characters: 
         if len(piece) != length or token in fallback or (lead & 0xC0) == 0x80:
             continue
         try:
-            keys.append((ord(piece.decode()), machine.CHARACTER, token))
+            keys.append((ord(piece.decode()), int(machine.CHARACTER), token))
         except UnicodeDecodeError:
             continue
     return sorted(keys, key=lambda key: key[2] in added)
 
 
-def _layout(vocabulary: Vocabulary, merges, keys: list[tuple[int, int, int]]) -> np.ndarray:  # noqa: ANN001
+def _layout(vocabulary: Vocabulary, merges: Merges, keys: list[tuple[int, int, int]]) -> np.ndarray:
     """Return the array without spines: header, hash table, flags, offsets, pairs, nodes of two bytes."""
     count = merges.left.size + len(keys)
     slots = 1 << max(4, (2 * count - 1).bit_length())
@@ -132,7 +133,9 @@ def _layout(vocabulary: Vocabulary, merges, keys: list[tuple[int, int, int]]) ->
     rules[behind::2], rules[behind + 1 :: 2] = merges.right[by], merges.rank[by]
     rules[table + 2 : flags : 4] = -1
     first = np.array(keys, dtype=np.int32).reshape(-1, 3)
-    machine.fill_table(rules, *(np.ascontiguousarray(column) for column in (first[:, 0], first[:, 1], first[:, 2] * 0, first[:, 2])))
+    machine.fill_table(
+        rules, *(np.ascontiguousarray(column) for column in (first[:, 0], first[:, 1], first[:, 2] * 0, first[:, 2]))
+    )
     machine.fill_table(rules, merges.left, merges.right, merges.rank, merges.merged)
     return rules
 

@@ -74,12 +74,14 @@ def pick(
     for outcome in draw(chances, source, count).tolist():
         events = np.flatnonzero(outcomes.group == outcome)
         inner = weight[events]
-        chosen.append(int(events[draw(np.exp(inner - inner.max()), source, 1)[0]]) if events.size > 1 else int(events[0]))
+        chosen.append(
+            int(events[draw(np.exp(inner - inner.max()), source, 1)[0]]) if events.size > 1 else int(events[0])
+        )
     return chosen
 
 
 def shape(weight: np.ndarray, temperature: float, top_k: int, top_p: float) -> np.ndarray:
-    """Return chances (not normalised) after temperature, top-k and top-p; ties at a border stay out in order of index."""
+    """Return chances (not normalised) after temperature, top-k and top-p; of equals the first ones stay."""
     if temperature == 0:
         chances = np.zeros(weight.size)
         chances[int(weight.argmax())] = 1.0

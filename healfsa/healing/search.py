@@ -40,7 +40,7 @@ def search_all(
     model : callable
         As in `healfsa.healing.weights`.
     share : float
-        Paths of less than this share of the weight that is known to cover the owed bytes are not followed; 0 follows all.
+        Paths of less than this share of the weight that is known to cover the owed bytes are not followed; 0: all are.
     most : int
         Paths at most (the heaviest of each level).
 

@@ -1,11 +1,11 @@
 """A pre-tokenizer as an automaton, learned by asking it.
 
 In: a function that cuts a text into pieces. Out: `Segmenter`: states, what each of them leaves open, and its steps.
-Idea: where the cuts of a text lie can change when more text follows (``don'`` + ``t``, white space at the end, groups of
-    digits).  Behind the last cut that nothing can undo lies the *open region*; all that matters about it is where its
-    cuts would lie under every continuation.  Two regions that answer alike to a set of continuations are one state, so
-    asking the real pre-tokenizer a few hundred questions a state, once, replaces handlers for each known pattern, and
-    every later character is one look-up.
+Idea: where the cuts of a text lie can change when more text follows (``don'`` + ``t``, white space at the end, groups
+    of digits).  Behind the last cut that nothing can undo lies the *open region*; all that matters about it is where
+    its cuts would lie under every continuation.  Two regions that answer alike to a set of continuations are one state,
+    so asking the real pre-tokenizer a few hundred questions a state, once, replaces handlers for each known pattern,
+    and every later character is one look-up.
 Cost: a new state about 0.5 ms, a new character about 0.3 ms, then nothing; some dozens of states serve all texts.
 Source: the states are rows of an observation table (Angluin 1987) with fixed continuations.
 Not here: the texts that are asked (`probes.py`), tokens, merges.
@@ -55,8 +55,8 @@ class Segmenter:
     states : list[State]
         What is known.
     steps : np.int32[states, classes, 1 + SETTLED]
-        The next state (`UNKNOWN` where not asked yet), and the cuts that are settled by this step, counted back from the
-        end, -1 behind them; the region begins anew at the last of them.
+        The next state (`UNKNOWN` where not asked yet), and the cuts that are settled by this step, counted back from
+        the end, -1 behind them; the region begins anew at the last of them.
     scenes : np.int32[states, width]
         The scenarios of each state: cuts counted back from the end, -1 behind each scenario, -2 behind the last.
     classes : np.int16[0x110000]
@@ -214,7 +214,7 @@ class Segmenter:
         return [following, *settled]
 
     def _settled(self, region: str, row: tuple[tuple[int, ...], ...]) -> list[int]:
-        """Return the cuts inside (counted back from the end) that every continuation leaves, up to a text begun anew."""
+        """Return the cuts inside (counted back from the end) that every continuation leaves, up to a new beginning."""
         common = [at for at in row[0] if at < 0]
         for cuts in row[1:]:
             common = _shared(common, [at for at in cuts if at < 0])

@@ -37,8 +37,8 @@ class TextStream:
     include_stop : bool
         Whether the stop string that was found is shown, too.
     unfinished : bytes
-        Bytes of the incomplete character that the prompt ends in (`behind` finds them): the first delta then begins with
-        that character, whole.
+        Bytes of the incomplete character that the prompt ends in (`behind` finds them): the first delta then begins
+        with that character, whole.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class TextStream:
         return shown
 
     def _first_stop(self, text: str) -> tuple[int, str] | None:
-        """Return the stop string that ends first in the text, the longest of those that end there, and where it begins."""
+        """Return where the stop string that ends first (of equals the longest) begins, and the string."""
         found = [(text.find(stop), stop) for stop in self._stops]
         hits = [(at + len(stop), at, stop) for at, stop in found if at >= 0]
         return min(hits)[1:] if hits else None

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class Allowed(Protocol):
 class AllowedByIndex:
     """An `Allowed` from a compiled grammar (`healfsa.index`) and its state at the prompt's end."""
 
-    index: object
+    index: Any
     state: int
 
     def below(self, node: int) -> np.ndarray:

@@ -7,7 +7,30 @@ import random
 from healfsa.healing.canon import completions
 from healfsa.healing.completion import MARKS
 
-_ENDS = ("", "a", " ", "\n", "1", ".", "'", "é", "中", "A", "s", "\t", "'s", " a", "  a", "\n\n", "re", "ll", "/", "11", "111", "1111")
+_ENDS = (
+    "",
+    "a",
+    " ",
+    "\n",
+    "1",
+    ".",
+    "'",
+    "é",
+    "中",
+    "A",
+    "s",
+    "\t",
+    "'s",
+    " a",
+    "  a",
+    "\n\n",
+    "re",
+    "ll",
+    "/",
+    "11",
+    "111",
+    "1111",
+)
 
 
 def same_beginning(left: list[int], right: list[int]) -> int:

@@ -20,7 +20,8 @@ CORPUS = [
     "((x)) [[y]] {{z}} ... --- === != <= >= :: // '' \"\" ),( }; \n  - a\n  - b\n\n",
 ]
 CL100K = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 O200K = (
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
@@ -42,7 +43,9 @@ def _digits():
     )
 
 
-def _byte_level(pre, *, size: int = 700, whole: bool = False, normalizer=None, added: tuple[str, ...] = ()) -> Tokenizer:
+def _byte_level(
+    pre, *, size: int = 700, whole: bool = False, normalizer=None, added: tuple[str, ...] = ()
+) -> Tokenizer:
     tokenizer = Tokenizer(models.BPE(ignore_merges=whole))
     tokenizer.pre_tokenizer = pre
     tokenizer.decoder = decoders.ByteLevel()
@@ -67,7 +70,9 @@ def _marked(*, dummy: bool) -> Tokenizer:
     tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
     specials = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
     trainer = trainers.BpeTrainer(vocab_size=900, special_tokens=specials, limit_alphabet=90, show_progress=False)
-    tokenizer.train_from_iterator([word for line in CORPUS * 4 for word in line.replace(" ", " \0").split("\0")], trainer)
+    tokenizer.train_from_iterator(
+        [word for line in CORPUS * 4 for word in line.replace(" ", " \0").split("\0")], trainer
+    )
     rebuilt = Tokenizer(
         models.BPE(**_state(tokenizer), byte_fallback=True, fuse_unk=True, unk_token="<unk>")
     )  # the byte pieces are no added tokens in real ones
@@ -110,9 +115,12 @@ def shared() -> list[Path]:
 
 _PIECES = (
     "don't", "we're", "I'LL", "'s", "\r\n", "\n\n\n", "    ", "  \n", "1234567", "://", "foo_bar", "n't", " 's", '","',
-    "\n \n", "\t\n", "\u00a0", "...", "<|end|>", "<table>", "<think>", "e\u0301", "日本", "東京都", "🎉", "👨\u200d👩", "größer",
+    "\n \n", "\t\n", "\u00a0", "...", "<|end|>", "<table>", "<think>", "e\u0301", "日本", "東京都", "🎉",
+    "👨\u200d👩", "größer",
 )  # fmt: skip
-_SIGNS = "aabcdestrvmlSTREVMLD''''    \n\n\r\t11239.,;:!?/-_()[]{}\"#=<>éöñßсЖя中文日本한\u0301\u00a0\u3000😀\u200d🏽\x01"
+_SIGNS = (
+    "aabcdestrvmlSTREVMLD''''    \n\n\r\t11239.,;:!?/-_()[]{}\"#=<>éöñßсЖя中文日本한\u0301\u00a0\u3000😀\u200d🏽\x01"
+)
 
 
 def odd_text(pick: random.Random, most: int = 30) -> str:

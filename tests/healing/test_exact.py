@@ -10,7 +10,7 @@ import pytest
 from healing.toys import NAMES, Markov, by_byte, by_text, distance, events, toy
 
 from healfsa import PromptError
-from healfsa.healing import AllowedByText, ByteReader, Boundary, covers, exact, heal, logprob, search_all, weigh
+from healfsa.healing import AllowedByText, Boundary, ByteReader, covers, exact, heal, logprob, search_all, weigh
 
 PROMPTS = {
     "overlap": ["a", "ab", "aba", "bab", "abab", "bba", "abb", "aab"],

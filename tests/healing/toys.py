@@ -11,7 +11,9 @@ from tokenizers import AddedToken, Regex, Tokenizer, models, pre_tokenizers
 from healfsa.vocab import Vocabulary
 
 
-def _bpe(pieces: list[str], merges: list[tuple[str, str]], pattern: str | None = None, whole: bool = False) -> Vocabulary:
+def _bpe(
+    pieces: list[str], merges: list[tuple[str, str]], pattern: str | None = None, whole: bool = False
+) -> Vocabulary:
     tokenizer = Tokenizer(models.BPE({piece: i for i, piece in enumerate(pieces)}, merges, ignore_merges=whole))
     if pattern:
         tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(pattern), "isolated")
@@ -82,7 +84,9 @@ def events(vocabulary: Vocabulary, model: Markov, owed: bytes, canonical: bool):
 
 
 @lru_cache(None)
-def _is_canonical(vocabulary: Vocabulary, before: tuple[int, ...], path: tuple[int, ...], finished: bool = False) -> bool:
+def _is_canonical(
+    vocabulary: Vocabulary, before: tuple[int, ...], path: tuple[int, ...], finished: bool = False
+) -> bool:
     """Return whether some text's encoding begins with these ids: tried with every short continuation."""
     ids = [*before, *path]
     text = vocabulary.decode_bytes(ids).decode()
