@@ -99,8 +99,7 @@ class Index(Masks):
 
     def tokens_below(self, state: int, node: int) -> np.ndarray:
         stack, found, later = self.tables.scratch()
-        trie, none, whole = self.tables.trie, found[:0], kernels.WHOLE
-        count = self.automaton.run(kernels.walk, trie, stack, found, later, none, state, node, whole, whole)
+        count = self.automaton.run(kernels.walk, self.tables.trie, stack, found, later, state, node, kernels.WHOLE)
         return found[:count] if self._spelling is None else self._only_live(state, node, found[:count].copy())
 
     def _only_live(self, state: int, node: int, tokens: np.ndarray) -> np.ndarray:

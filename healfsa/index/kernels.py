@@ -22,42 +22,27 @@ _, kernel = compiler_for("automaton", "vocab", "index")
 READ = "Array(int32, 1, 'C', True, aligned=True)"
 BYTES = "Array(uint8, 1, 'C', True, aligned=True)"
 U = np.uint64
-WHOLE = 1 << 30  # for `big` and `budget`: put nothing off, walk to the end
+WHOLE = 1 << 30  # for `thick`: put nothing off
+THICK = 1500  # trie nodes: below a node with more of them a walk is no small matter
 TOO_WIDE = 1 << 40  # more than any number of tokens
+LETTERS = np.frombuffer(b"aeinrstGZ_ ", dtype=np.uint8)
 BITS = np.array([1 << j if j < 31 else -(1 << 31) for j in range(32)], dtype=np.int32)
 
 
-@kernel("int64(int32[::1], int32[::1], int64)")
-def is_hinted(memory, hints, state):
-    """Return 1 when `state` is a loop over one of the parts in `hints` (their number, then the parts), else 0."""
-    at = memory[NODES] + state * NODE
-    if memory[at] & KIND == K_CONCAT:
-        at = memory[NODES] + memory[at + A] * NODE
-    if memory[at] & KIND == K_REPEAT:
-        for i in range(1, hints[0] + 1):
-            if memory[at + A] == hints[i]:
-                return 1
-    return 0
-
-
-@kernel(f"int64(int32[::1], {READ}, int32[::1], int32[::1], int32[::1], int32[::1], int64, int64, int64, int64)")
-def walk(memory, trie, stack, found, later, hints, state, start, big, budget):
+@kernel(f"int64(int32[::1], {READ}, int32[::1], int32[::1], int32[::1], int64, int64, int64)")
+def walk(memory, trie, stack, found, later, state, start, thick):
     """Write the ids of all tokens below trie node `start` that `state` can read to `found`; return how many.
 
     `start` itself counts as read already: the tokens that end there are found too, and `state` is the state behind it.
-    Nodes below `start` with more than `big` nodes below them are put off: `later` receives their number, then pairs
-    (node, state behind it); only the tokens that end there are found. When more than `budget` tokens or nodes put off
-    are met the walk ends with TOO_WIDE, at once for a loop over one of the parts in `hints` (none: an empty array).
+    Nodes below `start` with more than `thick` nodes below them are put off: `later` receives their number, then pairs
+    (node, state behind it); only the tokens that end there are found.
     Unsigned positions throughout: signed ones would cost a test for "from the end" each.
     """
     label, skip, first, order = U(trie[P_LABEL]), U(trie[P_SKIP]), U(trie[P_FIRST]), U(trie[P_ORDER])
     rows, width, nodes = U(memory[ROWS]), U(memory[WIDTH]), U(memory[NODES] + ROW)
     node, end = U(start), U(trie[skip + U(start)])
-    if hints.size > 0 and is_hinted(memory, hints, state) != 0:
-        return TOO_WIDE
     stack[U(trie[label + node] >> 8)] = state
     n, put_off, room = U(0), 0, later.size // 2 - 1
-    later[0] = 0
     while True:
         rank, last = U(trie[first + node]), U(trie[first + node + U(1)])
         while rank < last:
@@ -65,7 +50,7 @@ def walk(memory, trie, stack, found, later, hints, state, start, big, budget):
             n += U(1)
             rank += U(1)
         behind = U(trie[skip + node])
-        if int(behind - node) > big and node != U(start) and put_off < room:
+        if int(behind - node) > thick and node != U(start) and put_off < room:
             later[1 + 2 * put_off], later[2 + 2 * put_off] = int(node), state
             put_off += 1
             node = behind
@@ -88,9 +73,81 @@ def walk(memory, trie, stack, found, later, hints, state, start, big, budget):
         if node >= end:
             later[0] = put_off
             return int(n)
+
+
+@kernel("int64(int32[::1], int32[::1], int64)")
+def is_hinted(memory, hints, state):
+    """Return 1 when `state` is a loop over one of the parts in `hints` (their number, then the parts), else 0."""
+    at = memory[NODES] + state * NODE
+    if memory[at] & KIND == K_CONCAT:
+        at = memory[NODES] + memory[at + A] * NODE
+    if memory[at] & KIND == K_REPEAT:
+        for i in range(1, hints[0] + 1):
+            if memory[at + A] == hints[i]:
+                return 1
+    return 0
+
+
+@kernel(f"int64(int32[::1], {READ}, int32[::1], int32[::1], int32[::1], int64, int64, int64)")
+def stroll(memory, trie, stack, found, hints, state, budget, inside):
+    """Do what `walk` does from the root, as long as it is short: else return TOO_WIDE.
+
+    It is not short for a loop over one of the parts in `hints`, when more than `budget` live nodes are met, or more
+    than `inside` of them below one node that is thick (has THICK nodes below it).
+    """
+    if is_hinted(memory, hints, state) != 0:
+        return TOO_WIDE
+    label, skip, first, order = U(trie[P_LABEL]), U(trie[P_SKIP]), U(trie[P_FIRST]), U(trie[P_ORDER])
+    rows, width, nodes = U(memory[ROWS]), U(memory[WIDTH]), U(memory[NODES] + ROW)
+    node, end, n, thick, left = U(1), U(trie[skip]), U(0), U(0), 0
+    stack[0] = state
+    while node < end:
+        word = U(trie[label + node])
+        column = U(memory[U(CLASS_OF) + (word & U(255))])
+        above = stack[(word >> U(8)) - U(1)]
+        row = memory[nodes + U(above) * U(NODE)]
+        state = memory[rows + U(row) * width + column] if row >= 0 else -1
+        if state < 0:
+            state = column_step(memory, above, column)
+            if state < 0:
+                return state
+        behind = U(trie[skip + node])
+        if state == 0:
+            node = behind
+            continue
+        stack[word >> U(8)] = state
+        rank, last = U(trie[first + node]), U(trie[first + node + U(1)])
+        while rank < last:
+            found[n] = trie[order + rank]
+            n += U(1)
+            rank += U(1)
         budget -= 1
-        if budget < 0:
+        if node >= thick and behind > node + U(THICK):
+            thick, left = behind, inside
+        left -= 1 if node < thick else 0
+        if budget < 0 or left < 0:
             return TOO_WIDE
+        node += U(1)
+    return int(n)
+
+
+@kernel("int64(int32[::1], int64)")
+def model_of(memory, state):
+    """Return the state to which most letters lead and which they then do not leave, or 0; never `state` itself."""
+    for i in range(LETTERS.size // 2 + 1):
+        model = transition(memory, state, LETTERS[i])
+        if model < 0:
+            return model
+        votes = 0
+        for k in range(LETTERS.size):
+            after = transition(memory, state, LETTERS[k])
+            back = transition(memory, model, LETTERS[k]) if model > 0 and after == model else after
+            if after < 0 or back < 0:
+                return min(after, back)
+            votes += 1 if after == model and back == model else 0
+        if model != state and model > 0 and 2 * votes > LETTERS.size:
+            return model
+    return 0
 
 
 @kernel(f"int64(int32[::1], {READ}, int32[:, ::1], int32[::1], int32[::1], int64, int64, int64)")
@@ -100,31 +157,48 @@ def compare(memory, trie, stacks, more, less, state, model, budget):
     `more` receives their number and then the tokens that only `state` allows, `less` the tokens that it surely does
     not allow while `model` may. Subtrees in front of which both are in one state are not looked at.
     """
-    label, skip, first, order = trie[P_LABEL], trie[P_SKIP], trie[P_FIRST], trie[P_ORDER]
+    label, skip, first, order = U(trie[P_LABEL]), U(trie[P_SKIP]), U(trie[P_FIRST]), U(trie[P_ORDER])
     stacks[0, 0], stacks[1, 0] = state, model
-    node, end, n, m = 1, trie[skip], 0, 0
+    node, end, n, m = U(1), U(trie[skip]), 0, 0
     while node < end and budget > 0:
         budget -= 1
-        word = trie[label + node]
-        depth, byte = word >> 8, word & 255
-        one, two = stacks[0, depth - 1], stacks[1, depth - 1]
+        word = U(trie[label + node])
+        above, byte = (word >> U(8)) - U(1), word & U(255)
+        one, two = stacks[0, above], stacks[1, above]
         one = transition(memory, one, byte)
         two = transition(memory, two, byte) if two > 0 else two
         if one < 0 or two < 0:
             return min(one, two)
-        behind = trie[skip + node]
-        if one == 0 and two > 0:
-            for rank in range(trie[first + node], trie[first + behind]):
-                m += 1
-                less[m] = trie[order + rank]
-        elif one > 0 and two == 0:
-            for rank in range(trie[first + node], trie[first + node + 1]):
-                n += 1
-                more[n] = trie[order + rank]
-        stacks[0, depth], stacks[1, depth] = one, two
-        node = behind if one == two or one == 0 else node + 1
+        behind = U(trie[skip + node])
+        if one != two and (one == 0 or two == 0):
+            rank, last = U(trie[first + node]), U(trie[first + (behind if one == 0 else node + U(1))])
+            while rank < last:
+                if one == 0:
+                    m += 1
+                    less[m] = trie[order + rank]
+                else:
+                    n += 1
+                    more[n] = trie[order + rank]
+                rank += U(1)
+        stacks[0, word >> U(8)], stacks[1, word >> U(8)] = one, two
+        node = behind if one == two or one == 0 else node + U(1)
     more[0], less[0] = n, m
     return 1 if node >= end else 0
+
+
+@kernel(f"int64({READ}, {READ}, uint8[::1], int32[::1])")
+def without(tokens, missing, marks, out):
+    """Write the tokens that are not among `missing` to `out`; return how many. `marks` (one a token id) is all zero."""
+    n = 0
+    for k in range(missing.size):
+        marks[missing[k]] = 1
+    for k in range(tokens.size):
+        if marks[tokens[k]] == 0:
+            out[n] = tokens[k]
+            n += 1
+    for k in range(missing.size):
+        marks[missing[k]] = 0
+    return n
 
 
 @kernel(f"int64(int32[::1], {BYTES}, {READ}, int64, int64)")

@@ -82,6 +82,7 @@ class Tables:
             local.lists = np.zeros((2, trie.n_nodes + 2), dtype=np.int32)
             local.rounds = np.zeros((2, trie.n_nodes + 2), dtype=np.uint8)
             local.pieces = np.zeros((2, PIECES), dtype=np.int32)
+            local.marks = np.zeros(self.vocabulary.size, dtype=np.uint8)
             local.scratch = local.stacks[0], local.lists[0], np.zeros(2 * PUT_OFF + 2, dtype=np.int32)
             return local.scratch
 
@@ -93,6 +94,10 @@ class Tables:
     def scratch_pieces(self) -> np.ndarray:
         """Return this thread's int32[2, n] for taking states apart; behind `scratch`."""
         return self._local.pieces
+
+    def scratch_marks(self) -> np.ndarray:
+        """Return this thread's uint8[V], all zero; behind `scratch`."""
+        return self._local.marks
 
     def scratch_pair(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return three stacks and two lists of numbers (the same memory as `scratch`)."""

@@ -11,7 +11,6 @@ Not here: the sets (see loops), the cache of rows (see rows).
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
     from healfsa.index.tables import Tables
 
 TRIED = 3  # thick nodes without a ready loop before the rest of them is walked
-THICK = 1500  # trie nodes: below a node with more of them a walk is put off
-QUICK = 2500  # trie nodes: a state that meets fewer of them is walked at once
-LETTERS = [bytes([letter]) for letter in b"aeinrstGZ _"]
+THICK = kernels.THICK
+QUICK = 2500  # trie nodes: a state that meets fewer of them is walked at once,
+INSIDE = 300  # if it does not meet more than these below one thick node
 DIFFERENT = 4000  # trie nodes that a comparison may look at
 HEAVY = 20_000  # trie nodes that ways out of a loop may lie below; with more a walk is as fast
 HINTS = 15  # wide parts that a short walk does not even begin with
@@ -68,21 +67,24 @@ class Wide:
         self._loops: dict[tuple[int, int], Loop | None] = {}
         self._exits: dict[tuple[int, int, int], Exits | None] = {}
         self._joined: dict[tuple, Found] = {}
+        self._models: dict[int, tuple[list[np.ndarray], np.ndarray]] = {}
         self._hints = np.zeros(HINTS + 1, dtype=np.int32)
 
     def quickly(self, state: int) -> np.ndarray | None:
         """Return the text tokens allowed in `state` (in scratch memory) where a short walk finds them, else None."""
-        stack, found, later = self._tables.scratch()
-        trie, run = self._tables.trie, self._automaton.run
-        count = run(kernels.walk, trie, stack, found, later, self._hints, state, 0, kernels.WHOLE, QUICK)
+        stack, found, _ = self._tables.scratch()
+        count = self._automaton.run(kernels.stroll, self._tables.trie, stack, found, self._hints, state, QUICK, INSIDE)
         return None if count == kernels.TOO_WIDE else found[:count]
 
     def tokens(self, state: int) -> Found:
         """Return the text tokens allowed in a state that is too wide for a short walk."""
+        compared = self._by_comparison(state)
+        if compared is not None:
+            return compared
         pieces = self._split(state)
         usable = [self._usable(piece, 0) for piece in pieces]
         if not any(usable):
-            return self._by_comparison(state) or self._below(state, 0)
+            return self._below(state, 0)
         key = tuple(self._name(piece) if ready else piece[0] for piece, ready in zip(pieces, usable, strict=True))
         if key not in self._joined:
             if len(self._joined) >= KEPT:
@@ -101,8 +103,7 @@ class Wide:
     def _walk(self, state: int, start: int, thick: int) -> tuple[np.ndarray, list[list[int]]]:
         """Return the tokens (in scratch memory) and the pairs (node, state) of the thick nodes that are put off."""
         stack, found, later = self._tables.scratch()
-        trie, whole = self._tables.trie, kernels.WHOLE
-        count = self._automaton.run(kernels.walk, trie, stack, found, later, NO_TOKENS, state, start, thick, whole)
+        count = self._automaton.run(kernels.walk, self._tables.trie, stack, found, later, state, start, thick)
         n = int(later[0])
         return found[:count], later[1 : 1 + 2 * n].reshape(n, 2).tolist() if n else []
 
@@ -185,22 +186,30 @@ class Wide:
 
     def _by_comparison(self, state: int) -> Found | None:
         """Return the tokens of `state` by its difference from the state that most letters lead to, or None."""
-        tables, step = self._tables, self._automaton.step
-        model, votes = Counter(step(state, letter) for letter in LETTERS).most_common(1)[0]
-        if model in (state, 0) or votes < len(LETTERS) // 2 or step(model, b"ae") != model:
+        tables, run = self._tables, self._automaton.run
+        model = run(kernels.model_of, state)
+        if model == 0:
             return None
         stacks, more, less = tables.scratch_pair()
-        if not self._automaton.run(kernels.compare, tables.trie, stacks, more, less, state, model, DIFFERENT):
+        if not run(kernels.compare, tables.trie, stacks, more, less, state, model, DIFFERENT):
             return None
         extra, missing = more[1 : 1 + more[0]].copy(), less[1 : 1 + less[0]].copy()
-        short = self.quickly(model)
-        found = self.tokens(model) if short is None else Found(lists=[short.copy()])
-        if len(found.missing):
-            return None
-        listed = found.tokens()
+        bases, listed = self._model(model)
         if len(missing):
-            listed = listed[~np.isin(listed, missing)]
-        return Found(found.bases, [listed, extra], missing)
+            count = kernels.without(listed, missing, tables.scratch_marks(), more)
+            listed = more[:count].copy()
+        return Found(bases, [listed, extra], missing)
+
+    def _model(self, state: int) -> tuple[list[np.ndarray], np.ndarray]:
+        """Return the tokens of a state that others are compared with: base rows, and a list."""
+        known = self._models.get(state)
+        if known is None:
+            if len(self._models) >= KEPT:
+                self._models.clear()
+            short = self.quickly(state)
+            found = self.tokens(state) if short is None else Found(lists=[short.copy()])
+            known = self._models[state] = found.bases, found.tokens()
+        return known
 
     def _loop(self, part: int, start: int) -> Loop | None:
         key = part, start

@@ -13,6 +13,7 @@ from healfsa.automaton import Automaton
 from healfsa.errors import EmptyLanguage, IncompatibleVocabulary
 from healfsa.grammar import expression as ex
 from healfsa.index import ENDED, Index
+from healfsa.index.wide import Wide
 
 PATTERNS = [
     r"\d{4}-\d{2}-\d{2}",
@@ -91,6 +92,7 @@ def way(request, monkeypatch):
         monkeypatch.setattr("healfsa.index.loops.NARROW", 0)
         monkeypatch.setattr("healfsa.index.wide.THICK", 0)
         monkeypatch.setattr("healfsa.index.wide.QUICK", 0)
+        monkeypatch.setattr("healfsa.index.wide.INSIDE", 0)
     return request.param
 
 
@@ -173,6 +175,35 @@ def test_rows_of_random_expressions(name, way):
         for state, other in reachable(index, plain, random_, 4):
             assert np.array_equal(flags_of(index.row(state), vocabulary.size), brute(index, plain, other))
             pairs += 1
+
+
+@pytest.mark.parametrize("name", ["byte_level", "sentencepiece_like", "missing"])
+def test_rows_of_keys_that_may_be_any_but_some(name, way, monkeypatch):
+    """These states are described by their difference from a free string."""
+    compared = []
+    plainly = Wide._by_comparison
+
+    def counted(self, state):
+        found = plainly(self, state)
+        compared.append(found is not None)
+        return found
+
+    monkeypatch.setattr(Wide, "_by_comparison", counted)
+    vocabulary, random_ = vocabularies.ALL[name](), random.Random(4)
+    texts = [b"name", b"the", b"foobar", b"f", b"na"]
+    for letters in (r'[^"]', r'[^"\\\x00-\x1f]|\\[a-f]{2}', "[a-zA-Z _]"):
+        free = healfsa.regex(f"(?:{letters})*").expression
+        names = ex.literals(texts)
+        others = ex.both(free, ex.complement(names))
+        key = ex.choice(ex.concat(names, ex.literal(b'":1')), ex.concat(others, ex.literal(b'"')))
+        expression = ex.concat(ex.literal(b'"'), key, ex.literal(b"0"))
+        index, plain = Index(expression, vocabulary), Automaton.from_expression(expression)
+        pairs = dict(reachable(index, plain, random_, 10))
+        for data in (b'"' + text[:n] for text in texts for n in range(len(text) + 1)):
+            pairs[index.step(index.start, data)] = plain.step(plain.start, data)
+        for state, other in pairs.items():
+            assert np.array_equal(flags_of(index.row(state), vocabulary.size), brute(index, plain, other))
+    assert way == "walks" or sum(compared) > 20
 
 
 def test_rows_are_read_only_and_kept_once():
