@@ -111,12 +111,21 @@ def _explore(automaton: Any, most: int) -> dict[int, dict[int, CharSet]]:
 
 
 def _moves(automaton: Any, state: int, tails: dict[tuple[int, int], dict[int, CharSet]]) -> dict[int, CharSet]:
-    merged: dict[int, list[CharSet]] = {}
+    merged: dict[int, list[tuple[int, int]]] = {}
     for byte, target in _live(automaton, state):
         digits, base = _lead(byte)
         for end, ranges in _tails(automaton, target, digits, tails).items():
-            merged.setdefault(end, []).append(tuple((base + low, base + high) for low, high in ranges))
-    return {end: union(*parts) for end, parts in merged.items()}
+            _extend(merged.setdefault(end, []), base, ranges)
+    return {end: tuple(ranges) for end, ranges in merged.items()}
+
+
+def _extend(ranges: list[tuple[int, int]], base: int, more: CharSet) -> None:
+    """Append ranges that lie behind all there are, moved by `base`; neighbours become one."""
+    for low, high in more:
+        if ranges and ranges[-1][1] + 1 == base + low:
+            ranges[-1] = ranges[-1][0], base + high
+        else:
+            ranges.append((base + low, base + high))
 
 
 def _lead(byte: int) -> tuple[int, int]:
@@ -138,7 +147,7 @@ def _tails(
         for byte, target in _live(automaton, state):
             base = (byte - 0x80) << 6 * (digits - 1)
             for end, ranges in _tails(automaton, target, digits - 1, known).items():
-                merged.setdefault(end, []).extend((base + low, base + high) for low, high in ranges)
+                _extend(merged.setdefault(end, []), base, ranges)
         known[state, digits] = {end: tuple(ranges) for end, ranges in merged.items()}
     return known[state, digits]
 
