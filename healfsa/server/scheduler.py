@@ -4,7 +4,7 @@ In: jobs. Out: their events. Idea: between two steps of the running rows one chu
     long prompt delays nobody for long; rows join and leave between steps. What goes wrong in one row ends that job
     only; what goes wrong in a forward pass ends the jobs that were in it, and the thread goes on.
 Cost: beside the forward pass, a mask and a choice a row.
-Source: own. transformers' continuous-batching manager was measured against it; docs/serving.md has the reasons.
+Source: own. docs/serving.md compares it with the continuous-batching manager of transformers.
 Not here: tensors (integrations), the meaning of tokens (job).
 """
 

@@ -7,6 +7,7 @@ Not here: routes; they are those of every model.
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Any
 
 import httpx
@@ -65,7 +66,7 @@ def serve_upstream(
     model = str(entry.get("id", "model"))
     engine = engine_of(healfsa.Vocabulary.from_tokenizer(tokenizer, eos_ids=_eos(tokenizer)), settings)
     length = context or entry.get("max_model_len") or (entry.get("meta") or {}).get("n_ctx_train") or 32_768
-    shown = name or model
+    shown = name or PurePath(model).name  # some servers call a model by its path
     backend = Upstream(url, DIALECTS[found], model, engine, settings, metrics, key, shown)
     return Served(shown, tokenizer, engine, backend, int(length), frozenset(("sampling",)))
 

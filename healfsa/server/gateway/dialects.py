@@ -107,7 +107,7 @@ def _llamacpp(ask: Ask) -> dict[str, Any]:
         "prompt": list(ask.ids), "n_predict": ask.tokens, "stream": True, "cache_prompt": True,
         "temperature": how.temperature, "top_p": how.top_p, "top_k": how.top_k, "min_p": how.min_p,
         "presence_penalty": how.presence, "frequency_penalty": how.frequency, "repeat_penalty": how.repetition,
-        "repeat_last_n": -1, "ignore_eos": ends.ignored, "logit_bias": [[i, b] for i, b in how.bias],
+        "repeat_last_n": 4096, "ignore_eos": ends.ignored, "logit_bias": [[i, b] for i, b in how.bias],
         "seed": -1 if ask.seed is None else ask.seed,
     }  # fmt: skip
     return body | ({"grammar": ask.rules} if ask.rules else {})
