@@ -151,36 +151,37 @@ def _prefill(vocabulary: Vocabulary, read: Prompt, prefill: str | bytes | None) 
 
 def _cut(vocabulary: Vocabulary, read: Prompt, kind: str | int, inside: bytes, least: int) -> Boundary:
     """Give back what the policy asks for."""
-    ids = read.ids
+    ids, more = read.ids, ()
     if kind == "off":
-        keep, size = ids, len(read.rest)
+        keep, size = len(ids), len(read.rest)
     elif isinstance(kind, int):
         keep, size = _back(vocabulary, read, tokens=kind - bool(read.rest))
     else:
-        keep, size = _auto(vocabulary, read)
-    if len(keep) < least:
-        keep, size = ids[:least], len(vocabulary.decode_bytes(ids[least:])) + len(read.rest)
-    same = len(keep)
-    while keep[:same] != ids[:same]:
-        same -= 1
+        keep, more, size = _auto(vocabulary, read)
+    if keep + len(more) < least:
+        keep, more, size = least, (), len(vocabulary.decode_bytes(ids[least:])) + len(read.rest)
+    while more and keep < len(ids) and more[0] == ids[keep]:
+        keep, more = keep + 1, more[1:]
     owed = read.tail(vocabulary, size)
-    return Boundary(keep, owed[len(owed) - size :], len(ids) - same, ids, str(kind), inside, kind == 1)
+    kept = ids[:keep] + more if more else ids[:keep]
+    return Boundary(kept, owed[len(owed) - size :], len(ids) - keep, ids, str(kind), inside, kind == 1)
 
 
-def _auto(vocabulary: Vocabulary, read: Prompt) -> tuple[tuple[int, ...], int]:
-    """Return the ids that stay under `auto`, and how many bytes are owed."""
+def _auto(vocabulary: Vocabulary, read: Prompt) -> tuple[int, tuple[int, ...], int]:
+    """Return how many ids stay under `auto`, the canonical ids behind them, and how many bytes are owed."""
     found = decide(vocabulary, read)
     if found.owed <= found.begin:
         keep, covered = _back(vocabulary, read, size=found.begin)
         if covered == found.begin:
-            return keep + found.kept, found.owed
-    return _back(vocabulary, read, size=found.owed)
+            return keep, found.kept, found.owed
+    keep, covered = _back(vocabulary, read, size=found.owed)
+    return keep, (), covered
 
 
-def _back(vocabulary: Vocabulary, read: Prompt, *, size: int = 0, tokens: int = 0) -> tuple[tuple[int, ...], int]:
-    """Return the ids without the last that cover `size` bytes or are `tokens` many, and how many bytes those cover."""
+def _back(vocabulary: Vocabulary, read: Prompt, *, size: int = 0, tokens: int = 0) -> tuple[int, int]:
+    """Return how many ids stay without the last that cover `size` bytes or are `tokens` many, and what those cover."""
     keep, covered = len(read.ids), len(read.rest)
     while keep > read.wall and (covered < size or len(read.ids) - keep < tokens):
         keep -= 1
         covered += len(vocabulary.bytes_of(read.ids[keep]) or b"")
-    return read.ids[:keep], covered
+    return keep, covered

@@ -68,10 +68,11 @@ def read_prompt(
 
 
 def _given(vocabulary: Vocabulary, prompt: Sequence[int]) -> tuple[int, ...]:
-    """Check ids that were given."""
+    """Check ids that were given; of very long prompts the end, which is all that is read."""
     ids = tuple(prompt) if isinstance(prompt, (tuple, list)) else tuple(int(token) for token in prompt)
-    if ids and not (0 <= min(ids) and max(ids) < vocabulary.size):
-        wrong = next(token for token in ids if not 0 <= token < vocabulary.size)
+    near = ids[-REACH:]
+    if near and not (min(near) >= 0 and max(near) < vocabulary.size):
+        wrong = next(token for token in near if not 0 <= token < vocabulary.size)
         raise VocabularyError(f"token id {wrong} is not in the vocabulary of {vocabulary.size} ids")
     return ids
 
