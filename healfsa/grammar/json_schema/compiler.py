@@ -41,6 +41,7 @@ from healfsa.grammar.json_schema.style import Style
 from healfsa.grammar.json_schema.text import RawWriter, writer_of
 
 MOST_NESTED = 100
+MOST_GUESSES = 4
 CHECKED_FROM = 4
 
 
@@ -85,6 +86,7 @@ class Compiler:
         self._active: dict[Node, None] = {}
         self._holds: dict[tuple[KeyTest, str], bool] = {}
         self._patterns: set[str] = set()
+        self._guessing = 0
 
     # formulas to shapes
 
@@ -189,11 +191,17 @@ class Compiler:
     # what is known of values
 
     def known(self, node: Node) -> Shape | None:
-        """Return the shape of `node`, or None where it is just being made, or is too deep."""
+        """Return the shape of `node`, or None where it is just being made, or too much would have to be made for a guess."""
+        found = self._shapes.get(node)
+        if found is not None or self._guessing >= MOST_GUESSES:
+            return found
+        self._guessing += 1
         try:
             return self.shape(node)
         except (Loop, LimitExceeded):
             return None
+        finally:
+            self._guessing -= 1
 
     def finite_strings(self, node: Node) -> list[str] | None:
         """Return the strings that `node` accepts, if they are plainly finite."""

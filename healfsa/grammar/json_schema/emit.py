@@ -44,6 +44,7 @@ class Emitter:
         self._values: dict[tuple, ex.Expression] = {}
         self._numbers: dict[Numbers, ex.Expression] = {}
         self._keys: dict[str, ex.Expression] = {}
+        self._objects: dict[tuple, ex.Expression] = {}
 
     def document(self, node: Node) -> ex.Expression:
         """Return the texts of whole documents."""
@@ -136,6 +137,12 @@ class Emitter:
 
     def object(self, facts: Objects, depth: int, ordered: bool) -> ex.Expression:
         """Return the texts of the objects in `facts`."""
+        key = (facts, depth, ordered)
+        if key not in self._objects:
+            self._objects[key] = self._object(facts, depth, ordered)
+        return self._objects[key]
+
+    def _object(self, facts: Objects, depth: int, ordered: bool) -> ex.Expression:
         parts = [self._members(facts, depth, ordered)]
         for aside in facts.asides:
             other = ex.choice(*(self.object(f, depth, False) for f in aside.facts))

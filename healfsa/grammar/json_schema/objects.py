@@ -169,13 +169,15 @@ def violations(a: Objects, b: Objects, holds: Holds, without: Without) -> tuple[
 
     `without(x, y)` is the formula of what x accepts and y refuses, and whether it is costly.
     """
-    found = [Objects(listed=((name, FALSE),)) for name in sorted(b.required - a.required)]
+    found: list[Objects] = []
     costly = 0
     for name in dict.fromkeys(name for name, _ in (*b.listed, *a.listed)):
         node, hard = without(at(a, name, holds), at(b, name, holds))
-        if node is not FALSE:
+        if name in b.required and name not in a.required:  # absent, or there with a value that is refused
+            found.append(Objects(listed=((name, node),)))
+        elif node is not FALSE:
             found.append(Objects(listed=((name, node),), required=frozenset((name,)), least=1))
-            costly += hard
+        costly += hard
     if a.families != b.families and _family_violated(a, b, without):
         names = tuple((name, TRUE) for name in dict.fromkeys(n for n, _ in (*b.listed, *a.listed)))
         found.append(Objects(asides=(Aside(False, (replace(ALL, listed=names, families=b.families, implicit=False),)),)))

@@ -15,16 +15,36 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import referencing.jsonschema as rj
-from referencing import Registry, Resource, exceptions
+from referencing import Registry, Resource, Specification, exceptions
 
 from healfsa.errors import GrammarError, SchemaError
 
+
+
+def _careful(known: Specification) -> Specification:
+    """Return the specification, with an `id` that is no string taken for an ordinary name."""
+
+    def identity(contents: Any) -> str | None:
+        try:
+            return known.id_of(contents)
+        except (AttributeError, TypeError):
+            return None
+
+    return Specification(
+        name=known.name,
+        id_of=identity,
+        subresources_of=known.subresources_of,
+        anchors_in=lambda specification, contents: known.anchors_in(contents),
+        maybe_in_subresource=known.maybe_in_subresource,
+    )
+
+
 DRAFTS = {
-    "4": rj.DRAFT4,
-    "6": rj.DRAFT6,
-    "7": rj.DRAFT7,
-    "2019-09": rj.DRAFT201909,
-    "2020-12": rj.DRAFT202012,
+    "4": _careful(rj.DRAFT4),
+    "6": _careful(rj.DRAFT6),
+    "7": _careful(rj.DRAFT7),
+    "2019-09": _careful(rj.DRAFT201909),
+    "2020-12": _careful(rj.DRAFT202012),
 }
 _NEWEST = "2020-12"
 
@@ -196,7 +216,7 @@ def _own_identity(resource: Resource) -> str | None:
     try:
         found = resource.id()
     except Exception as error:  # a foreign library reads the user's value here
-        raise SchemaError("$id is no URI reference", "#", "$id") from error
+        raise SchemaError("$id or id is no URI reference", "#", "$id", hint="it must be a string") from error
     return found
 
 

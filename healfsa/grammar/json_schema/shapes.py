@@ -11,7 +11,7 @@ Not here: keywords (see the keywords_* files), expressions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from healfsa.errors import UnsupportedFeature
 from healfsa.grammar.json_schema import arrays, numbers, objects, strings
@@ -22,6 +22,7 @@ from healfsa.grammar.json_schema.objects import Holds, Objects
 from healfsa.grammar.json_schema.strings import Strings, Test
 
 MOST_PRODUCTS = 64
+MOST_SPLITS = 16
 MOST_PAIRS = 4096
 MOST_OBJECTS = 256
 MOST_COSTLY = 3
@@ -54,6 +55,7 @@ class Algebra:
     formulas: Formulas
     holds: Holds
     known: Callable[[Node], Shape | None]
+    judged: dict[tuple[Node, Node, int], bool] = field(default_factory=dict)
 
     def meet(self, a: Shape, b: Shape) -> Shape:
         """Return the intersection."""
@@ -82,14 +84,15 @@ class Algebra:
     def meet_arrays(self, a: Arrays, b: Arrays) -> Arrays | None:
         """Return the intersection of two descriptions of arrays."""
         met = arrays.meet(a, b, self.formulas)
-        if met is None or any(self._lacking(met, part) for part in met.contains):
-            return None
-        return met
+        return None if met is None or self._all_lacking(met, 2) else met
 
-    def _lacking(self, facts: Arrays, part: Contains) -> bool:
+    def _all_lacking(self, facts: Arrays, depth: int) -> bool:
+        return any(self._lacking(facts, part, depth) for part in facts.contains)
+
+    def _lacking(self, facts: Arrays, part: Contains, depth: int) -> bool:
         """Say whether an item that `part` demands plainly cannot be."""
         nodes = {*facts.prefix[part.start :], *([facts.rest] if facts.most is None or facts.most > len(facts.prefix) else [])}
-        return part.least > 0 and all(self._nodes_apart(n, part.node, 2) for n in nodes)
+        return part.least > 0 and all(self._nodes_apart(n, part.node, depth) for n in nodes)
 
     def meet_objects(self, a: Objects, b: Objects) -> Objects | None:
         """Return the intersection of two descriptions of objects."""
@@ -158,9 +161,13 @@ class Algebra:
             return False
         if any(strings.meet(x, y) is not None for x in a.strings for y in b.strings):
             return False
-        if any(self.meet_arrays(x, y) is not None for x in a.arrays for y in b.arrays):
+        if not all(self._arrays_apart(x, y, depth) for x in a.arrays for y in b.arrays):
             return False
         return all(self.objects_apart(x, y, depth) for x in a.objects for y in b.objects)
+
+    def _arrays_apart(self, a: Arrays, b: Arrays, depth: int) -> bool:
+        met = arrays.meet(a, b, self.formulas)
+        return met is None or (depth > 0 and self._all_lacking(met, depth - 1))
 
     def objects_apart(self, a: Objects, b: Objects, depth: int = 3) -> bool:
         """Say whether some required member cannot suit both descriptions, or their counts exclude each other."""
@@ -175,8 +182,13 @@ class Algebra:
         return False
 
     def _nodes_apart(self, a: Node, b: Node, depth: int) -> bool:
-        left, right = self.known(a), self.known(b)
-        return left is not None and right is not None and self.apart(left, right, depth)
+        key = (a, b, depth)
+        if key not in self.judged:
+            left, right = self.known(a), self.known(b)
+            if left is None or right is None:
+                return False
+            self.judged[key] = self.apart(left, right, depth)
+        return self.judged[key]
 
     def without(self, a: Node, b: Node) -> tuple[Node, bool]:
         """Return the formula of what `a` accepts and `b` refuses, and whether its complement is costly."""
@@ -206,7 +218,7 @@ class Algebra:
         if self.meet_arrays(a, b) is None:
             return [a]
         parts, costly = arrays.violations(a, b, self.without)
-        if costly > MOST_COSTLY or (len(parts) > 1 and len(parts) * width > MOST_PRODUCTS):
+        if costly > MOST_COSTLY or (len(parts) > 1 and len(parts) * width > MOST_SPLITS):
             return [replace(a, asides=_with(a.asides, self._aside(False, (b,))))]
         return [m for p in parts if (m := self.meet_arrays(a, self._interned(p))) is not None]
 
@@ -228,7 +240,7 @@ class Algebra:
         if self.objects_apart(a, b):
             return [a]
         parts, costly = objects.violations(a, b, self.holds, self.without)
-        if costly > MOST_COSTLY or (len(parts) > 1 and len(parts) * width > MOST_PRODUCTS):
+        if costly > MOST_COSTLY or (len(parts) > 1 and len(parts) * width > MOST_SPLITS):
             aside = self.aside_object(a, (b,), False)
             return [] if aside is None else [aside]
         met = [self._meet_violation(a, p) for p in parts if not self.objects_apart(a, p)]
