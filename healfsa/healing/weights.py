@@ -77,6 +77,7 @@ class AllowedByText:
         return np.array(self.vocabulary.eos_ids if self.ends else (), dtype=np.int32)
 
 
+AT_ONCE = 64  # segmentations up to which all of them are asked for in one call
 SPECIAL = 2  # the kind of special tokens in `Vocabulary.kinds`
 
 
@@ -245,6 +246,8 @@ def exact(
 ) -> Weighed:
     """Weigh the covers of a boundary: one call of the model for the whole tree.
 
+    Over "all", where there are more than a few dozen segmentations, the tree is grown by `search_all` instead.
+
     Parameters
     ----------
     vocabulary : Vocabulary
@@ -258,7 +261,15 @@ def exact(
     allowed : Allowed, optional
         What a grammar allows behind the prompt: `AllowedByIndex` or `AllowedByText`.
     """
-    tree = covers(vocabulary, boundary, over, strict=strict)
+    if over == "all":
+        from healfsa.healing.search import search_all
+
+        tree = covers(vocabulary, boundary, over, most=AT_ONCE)
+        if tree.cut:
+            tree, rows, _ = search_all(vocabulary, boundary, model)
+            return weigh(vocabulary, tree, rows, allowed)
+    else:
+        tree = covers(vocabulary, boundary, over, strict=strict)
     return weigh(vocabulary, tree, model(tree.paths), allowed)
 
 
