@@ -110,7 +110,8 @@ def _embedded(settings: Any, models: list[str], options: dict[str, Any]) -> tupl
     for text in models:
         name, place = named(text)
         typer.echo(f"loading {name}", err=True)
-        served.append(serve_model(name, *healfsa.models.load(place, **options), settings, metrics))
+        model, tokenizer = healfsa.models.load(place, **options)
+        served.append(serve_model(name, model, tokenizer, settings, metrics))
     return served, metrics
 
 

@@ -117,7 +117,7 @@ class Sequence:
         """Finish the choice here."""
         piece = self.tail.finish(ended)
         self.finished = Finished(reason, met, self.counted)
-        return ([piece] if piece else []) + [self.finished]
+        return [piece, self.finished] if piece else [self.finished]
 
 
 def _without(logits: Any, ids: frozenset[int]) -> None:

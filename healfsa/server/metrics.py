@@ -7,6 +7,8 @@ Cost: a few hundred nanoseconds a call.
 
 from __future__ import annotations
 
+from typing import Any
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 MICROSECONDS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 20_000, 100_000)
@@ -19,7 +21,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        own = {"registry": self.registry}
+        own: Any = {"registry": self.registry}
         self.requests = Counter("healfsa_requests", "Requests by route and status", ["route", "status"], **own)
         self.waiting = Gauge("healfsa_queue_waiting", "Requests that wait for a place", ["model"], **own)
         self.rows = Gauge("healfsa_rows_running", "Sequences that are generated now", ["model"], **own)
@@ -30,9 +32,7 @@ class Metrics:
         self.healed = Counter("healfsa_prompts_healed", "Prompts that were cut back", ["model"], **own)
         self.prompts = Counter("healfsa_prompts", "Prompts", ["model"], **own)
         self.cancelled = Counter("healfsa_cancelled", "Jobs whose client left", ["model"], **own)
-        self.mask = Histogram(
-            "healfsa_mask_microseconds", "Mask of one row", ["model"], buckets=MICROSECONDS, **own
-        )
+        self.mask = Histogram("healfsa_mask_microseconds", "Mask of one row", ["model"], buckets=MICROSECONDS, **own)
         self.compile = Histogram(
             "healfsa_first_mask_milliseconds", "Grammar to first mask", ["model"], buckets=MILLISECONDS, **own
         )

@@ -229,4 +229,3 @@ def start_id(served: Served) -> int:
         if found is not None:
             return int(found)
     raise ApiError("the prompt is empty, and this model has no token to start with", param="prompt")
-

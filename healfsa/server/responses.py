@@ -212,8 +212,8 @@ def _feed(wanted: Wanted, events: Events, choice: Choice, piece: Piece) -> list[
 async def _stream(wanted: Wanted, exchange: Exchange, head: dict[str, Any]) -> AsyncIterator[str]:
     events = Events(head)
     choice = Choice(wanted.chat)
-    for event in events.opening():
-        yield sse.named(event)
+    for first in events.opening():
+        yield sse.named(first)
     try:
         async for _, _, event in exchange.events():
             if isinstance(event, Piece):

@@ -58,9 +58,7 @@ class Tail:
 
     __slots__ = ("_at", "_decoder", "_ending", "_held", "_released", "_skip", "_stops", "_waiting", "met")
 
-    def __init__(
-        self, skip: int = 0, stops: Stops | None = None, begun: bytes = b"", ending: bytes = b""
-    ) -> None:
+    def __init__(self, skip: int = 0, stops: Stops | None = None, begun: bytes = b"", ending: bytes = b"") -> None:
         self._skip = skip
         self._stops = stops or Stops()
         self._ending = ending

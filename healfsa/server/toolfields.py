@@ -151,4 +151,3 @@ def _for_template(tool: Any) -> Any:
     if isinstance(tool, dict) and "function" not in tool and isinstance(tool.get("name"), str):
         return {"type": "function", "function": {key: value for key, value in tool.items() if key != "type"}}
     return tool
-

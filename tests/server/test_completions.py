@@ -177,7 +177,7 @@ def test_bodies_that_are_none(server):
 
 def test_the_gap_between_two_texts(server):
     prompt, suffix = "def f(x):\n    ret", "rn x"
-    answer = server.post("/v1/completions", prompt=prompt, suffix=suffix, regex="u|urn 2 * ", max_tokens=20)
+    answer = server.post("/v1/completions", prompt=prompt, suffix=suffix, regex=r"u|urn 2 \* ", max_tokens=20)
     assert text_of(answer) in ("u", "urn 2 * ")
     streamed, _ = server.stream("/v1/completions", prompt=prompt, suffix=suffix, regex="u", max_tokens=20)
     assert "".join(c["choices"][0]["text"] for c in streamed if c["choices"]) == "u"

@@ -27,6 +27,9 @@ ROOM = 64  # columns by which a cache grows at least
 class GrowingLayer(DynamicLayer):
     """Keys and values of one layer with room to the right, written in place."""
 
+    keys: Any
+    values: Any
+
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.length = 0
@@ -149,12 +152,12 @@ class Rows:
         """The longest sequence that the model can take."""
         return int(getattr(self.model.config.get_text_config(), "max_position_embeddings", 0) or 2**30)
 
-    def new_cache(self) -> Cache:
+    def new_cache(self) -> Any:
         """Return an empty cache."""
         return Cache(layers=[GrowingLayer() for _ in range(self.n_layers)])
 
     @torch.inference_mode()
-    def forward(self, ids: Any, mask: Any, position: Any, cache: Cache, last: int) -> torch.Tensor:
+    def forward(self, ids: Any, mask: Any, position: Any, cache: Any, last: int) -> torch.Tensor:
         """Run the model; return float[batch, n, V], only the `last` places where that is not 0."""
         options: dict[str, Any] = {self._cache_name: cache, "use_cache": True}
         if last and self._keep_name:
