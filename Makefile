@@ -45,7 +45,7 @@ $(VENV)/.stamp-lint: $(VENV)/.stamp-test
 	@touch $@
 
 $(VENV)/.stamp-peers: $(VENV)/.stamp-test
-	$(PIP) -e '.[peers,outlines]'
+	$(PIP) -e '.[peers,outlines,clients]'
 	@touch $@
 
 demo: $(VENV)/.stamp-base ## set up, then show unhealed, healed and constrained continuations on the real model
