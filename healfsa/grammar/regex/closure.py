@@ -195,7 +195,8 @@ class Closure:
             negative = negative | wanted
         else:
             positive = positive | wanted
-        return replace(place, demands=Demands(positive, negative, loops or place.cell.again))
+        loops = loops or place.cell.again or place.cell.back
+        return replace(place, demands=Demands(positive, negative, loops))
 
     def _loop(self, node: tree.Loop, place: Place, tail: Cell) -> Iterator[Place]:
         once = self._cells.round(node, tail)
