@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
+    "appending": "extend",
     "boundary": "Boundary heal",
     "bytelevel": "ByteReader logprob",
     "cover": "CoverTree canonical_tokens covers",

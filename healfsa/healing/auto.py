@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from healfsa.healing import kernels_cover as machine
-from healfsa.healing.canon import Canon, Reading, Region, canon_of, positions
+from healfsa.healing.canon import Canon, Reading, Region, Way, canon_of, positions
 from healfsa.healing.kernels_cuts import ASK
 from healfsa.healing.prompt import Prompt, text_tail
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 WINDOW = 48  # bytes of the tail that are looked at first
 ADDED = 64  # ids among which an added token is looked for
-
-Way = list[tuple[int, int]]  # tokens and where each ends, in bytes from the region's begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ def decide(vocabulary: Vocabulary, read: Prompt) -> Decision:
     ways = ways_of(canon, region)
     kept = common_end(ways)
     if kept:
-        kept = min(kept, common_end([*ways, *_composed(canon, region)]))
+        kept = min(kept, common_end([*ways, *composed(canon, region)]))
     if canon.added.contents:
         kept = min(kept, size - _unfinished_added(canon, read))
     return Decision(size - kept, size, tuple(token for token, end in ways[0] if end <= kept))
@@ -73,26 +71,16 @@ def ways_of(canon: Canon, region: Region, before: Sequence[tuple[int, int]] = ()
     return [_way(canon, region, reading, list(before)) for reading in canon.readings(region)]
 
 
-def _composed(canon: Canon, region: Region) -> list[Way]:
+def composed(canon: Canon, region: Region, before: Sequence[tuple[int, int]] = ()) -> list[Way]:
     """Return the ways of the region with its last character composed with a mark that may follow."""
     end, made = canon.composer.compositions(region.text, region.rest)
     head = region.text[: len(region.text) - len(end)]
     ways = []
     for last in made:
-        pieces, behind = canon.pieces(head + last)
-        before: Way = []
-        for piece in pieces:
-            _close(canon, before, piece)
-        ways += ways_of(canon, behind, before)
+        way, behind = canon.read(head + last)
+        start = before[-1][1] if before else 0
+        ways += ways_of(canon, behind, [*before, *((token, start + at) for token, at in way)])
     return ways
-
-
-def _close(canon: Canon, way: Way, piece: bytes) -> None:
-    """Go on with the way through a closed piece."""
-    end = way[-1][1] if way else 0
-    for token in canon.encode_closed(piece):
-        end += len(canon.vocabulary.bytes_of(token) or b"") if token >= 0 else 1
-        way.append((token, end))
 
 
 def behind_added(canon: Canon, read: Prompt) -> Prompt:
@@ -131,7 +119,8 @@ def _differing(canon: Canon, read: Prompt, length: int) -> int:
     if region.rest:
         return 0
     size = len(region.text.encode())
-    closed = canon.encode_region(region)
+    closed: Way = []
+    canon.finish(closed, region)
     given: Way = []
     at = len(read.ids)
     behind = len(read.rest)
@@ -175,7 +164,7 @@ def find_region(canon: Canon, read: Prompt) -> Region:
 def _way(canon: Canon, region: Region, reading: Reading, way: Way) -> Way:
     """Return the canonical way of one reading, up to what is certain of it, behind a way that leads to the region."""
     for piece in reading.closed:
-        _close(canon, way, piece)
+        canon.close(way, piece)
     if not reading.piece:
         return way
     border, last, back = piece_border(canon, region, reading)

@@ -151,7 +151,8 @@ def _prefill(vocabulary: Vocabulary, read: Prompt, prefill: str | bytes | None) 
 
 def _cut(vocabulary: Vocabulary, read: Prompt, kind: str | int, inside: bytes, least: int) -> Boundary:
     """Give back what the policy asks for."""
-    ids, more = read.ids, ()
+    ids = read.ids
+    more: tuple[int, ...] = ()
     if kind == "off":
         keep, size = len(ids), len(read.rest)
     elif isinstance(kind, int):

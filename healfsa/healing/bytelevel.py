@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from healfsa.errors import PromptError
+from healfsa.healing.appending import extend
 from healfsa.healing.boundary import Boundary, heal
 from healfsa.healing.cover import CoverTree, covers
 from healfsa.healing.sampling import draw, shape
@@ -131,21 +132,9 @@ class ByteReader:
     def _settle(self) -> None:
         """Move what no continuation can change into the trunk."""
         keep = (*self.boundary.keep, *self._trunk)
-        later = heal(self.vocabulary, self._whole_ids(keep), "auto")
-        if len(later.keep) > len(keep) and later.keep[: len(keep)] == keep:
-            self._trunk = later.keep[len(self.boundary.keep) :]
-            self._owed = later.owed
-
-    def _whole_ids(self, keep: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the kept ids and then one token a byte: any ids serve, `auto` reads their bytes."""
-        trie = self.vocabulary.trie
-        singles = []
-        for byte in self._owed:
-            found = trie.tokens(bytes([byte]))[:1].tolist()
-            if not found or len(self.vocabulary.bytes_of(found[0]) or b"") != 1:
-                return keep
-            singles.append(found[0])
-        return (*keep, *singles)
+        later = extend(self.vocabulary, keep, self._owed)
+        self._trunk = later.keep[len(self.boundary.keep) :]
+        self._owed = later.owed
 
 
 def logprob(

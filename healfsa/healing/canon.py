@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from healfsa.vocab import Vocabulary
 
 
+#: Tokens of a text, each with its end in bytes; -1 for a byte that no token makes.
+Way = list[tuple[int, int]]
+
+
 @dataclass(frozen=True, slots=True)
 class Region:
     """The end of a text behind its last certain cut.
@@ -200,27 +204,44 @@ class Canon:
             self._inner[key] = tuple(dict.fromkeys(found))
         return self._inner[key]
 
-    def encode_region(self, region: Region) -> list[tuple[int, int]]:
-        """Return the tokens of a region whose text ends there, each with its end in bytes."""
-        cuts = self.segmenter.states[region.state].row[0] if self.segmenter is not None else ()
-        size, way, end = len(region.text), [], 0
-        edges = [0, *(size + at for at in cuts), size]
-        for low, high in pairwise(edges):
-            for token in self.encode_closed(region.text[low:high].encode()):
-                end += len(self.vocabulary.bytes_of(token) or b"")
-                way.append((token, end))
-        return way
+    def read(self, text: str, rest: bytes = b"") -> tuple[Way, Region]:
+        """Return the tokens of a text before its open region, and the region; added tokens are cut out first."""
+        way: Way = []
+        *closed, (last, _) = self.added.split(text)
+        for part, token in closed:
+            self.finish(way, self._pieces(way, part))
+            if token is not None:
+                self._append(way, token)
+        return way, self._pieces(way, last, rest)
+
+    def _pieces(self, way: Way, text: str, rest: bytes = b"") -> Region:
+        """Go on with the way through the pieces of a text; return its open region."""
+        pieces, region = self.pieces(text, rest)
+        for piece in pieces:
+            self.close(way, piece)
+        return region
+
+    def finish(self, way: Way, region: Region) -> None:
+        """Go on with the way through a region behind which the text ends."""
+        cuts = self.learned.states[region.state].row[0] if self.segmenter is not None else ()
+        size = len(region.text)
+        for low, high in pairwise([0, *(size + at for at in cuts), size]):
+            self.close(way, region.text[low:high].encode())
+
+    def close(self, way: Way, piece: bytes) -> None:
+        """Go on with the way through a complete piece."""
+        for token in self.encode_closed(piece):
+            self._append(way, token)
+
+    def _append(self, way: Way, token: int) -> None:
+        end = way[-1][1] if way else 0
+        way.append((token, end + (len(self.vocabulary.bytes_of(token) or b"") if token >= 0 else 1)))
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a whole text (as `Vocabulary.normalize` gives it), read from the left in one pass."""
-        found: list[int] = []
-        for part, token in self.added.split(text):
-            pieces, region = self.pieces(part)
-            for piece in pieces:
-                found += self.encode_closed(piece)
-            found += [one for one, _ in self.encode_region(region)]
-            found += [] if token is None else [token]
-        return found
+        way, region = self.read(text)
+        self.finish(way, region)
+        return [token for token, _ in way]
 
     def encode_closed(self, piece: bytes) -> list[int]:
         """Return the ids of a piece that is complete."""

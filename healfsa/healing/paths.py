@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from healfsa.healing import kernels_cover as machine
-from healfsa.healing.auto import behind_added
-from healfsa.healing.canon import Canon, Reading, Region
+from healfsa.healing.auto import behind_added, common_end, composed, ways_of
+from healfsa.healing.canon import Canon, Reading, Region, Way
 from healfsa.healing.prompt import read_prompt, text_tail
 
 if TYPE_CHECKING:
@@ -27,17 +27,47 @@ if TYPE_CHECKING:
 
 WINDOW = 96  # bytes of the kept ids that are looked at first
 
-Chain = list[tuple[int, int]]  # tokens and where each ends
-
 
 @dataclass(frozen=True, slots=True)
 class Lead:
     """A text from a certain cut on: its closed pieces as a chain, its open region, and where the kept ids end in it."""
 
-    chain: Chain
+    chain: Way
     region: Region
     begin: int
     border: int
+
+
+def settled(canon: Canon, boundary: Boundary) -> Way | None:
+    """Return the tokens that the owed bytes make whatever follows, each with its end in the owed bytes.
+
+    None where the owed bytes are no text, or the tokenizer would have merged over the border.
+    """
+    lead = _lead(canon, boundary, fresh=False)
+    if lead is None or lead.region.rest:
+        return None
+    ways = ways_of(canon, lead.region, lead.chain)
+    end = common_end([*ways, *composed(canon, lead.region, lead.chain)])
+    text = canon.vocabulary.decode_bytes(token for token, _ in lead.chain if token >= 0) + lead.region.text.encode()
+    for opening in canon.added.openings(text):
+        way, region = canon.read(text[:opening].decode())
+        canon.finish(way, region)
+        end = min(end, common_end([ways[0], way]))
+    if lead.border not in {0, *(at for _, at in ways[0])}:
+        return None
+    return [(token, at - lead.border) for token, at in ways[0] if lead.border < at <= end]
+
+
+def finished(canon: Canon, boundary: Boundary) -> Way | None:
+    """Return the tokens that the owed bytes make when the text ends behind them; None as in `settled`."""
+    lead = _lead(canon, boundary, fresh=False)
+    if lead is None or lead.region.rest:
+        return None
+    way = list(lead.chain)
+    canon.finish(way, lead.region)
+    if lead.border not in {0, *(at for _, at in way)}:
+        return None
+    return [(token, at - lead.border) for token, at in way if at > lead.border]
 
 
 def canonical_paths(canon: Canon, boundary: Boundary) -> Growing | None:
@@ -56,26 +86,26 @@ def canonical_paths(canon: Canon, boundary: Boundary) -> Growing | None:
     return grown
 
 
-def _lead(canon: Canon, boundary: Boundary) -> Lead | None:
-    """Read the text of the boundary from a cut that is certain; from the border itself where it is no border there."""
+def _lead(canon: Canon, boundary: Boundary, *, fresh: bool = True) -> Lead | None:
+    """Read the text of the boundary from a cut that is certain.
+
+    Where the border is none for the tokenizer, read it from the border itself if `fresh`; otherwise there is none.
+    """
     start, rest = text_tail(boundary.owed)
     if start:
         return None
     before = _certain_text(canon, boundary)
-    for head in (before, b"") if before else (b"",):
+    lead = None
+    for head in (before, b"") if before and fresh else (before,):
         start, rest = text_tail(head + boundary.owed)
         if start:
             continue
         whole = head + boundary.owed
-        pieces, region = canon.pieces(whole[: len(whole) - len(rest)].decode(), rest)
-        chain: Chain = []
-        end = 0
-        for piece in pieces:
-            chain, end = _extend(canon, chain, end, piece)
-        lead = Lead(chain, region, end, len(head))
+        chain, region = canon.read(whole[: len(whole) - len(rest)].decode(), rest)
+        lead = Lead(chain, region, chain[-1][1] if chain else 0, len(head))
         if any(_passes(canon, lead, reading) for reading in canon.readings(region)):
             return lead
-    return lead
+    return lead if fresh else None
 
 
 def _certain_text(canon: Canon, boundary: Boundary) -> bytes:
@@ -96,21 +126,12 @@ def _certain_text(canon: Canon, boundary: Boundary) -> bytes:
         window *= 8
 
 
-def _extend(canon: Canon, chain: Chain, end: int, piece: bytes) -> tuple[Chain, int]:
-    """Return the chain with one closed piece more."""
-    chain = list(chain)
-    for token in canon.encode_closed(piece):
-        end += len(canon.vocabulary.bytes_of(token) or b"") if token >= 0 else 1
-        chain.append((token, end))
-    return chain, end
-
-
-def _closed(canon: Canon, lead: Lead, reading: Reading) -> tuple[Chain, int]:
-    """Return the chain of all closed pieces of a reading."""
-    chain, end = lead.chain, lead.begin
+def _closed(canon: Canon, lead: Lead, reading: Reading) -> tuple[Way, int]:
+    """Return the way through all closed pieces of a reading, and its end."""
+    way = list(lead.chain)
     for piece in reading.closed:
-        chain, end = _extend(canon, chain, end, piece)
-    return chain, end
+        canon.close(way, piece)
+    return way, way[-1][1] if way else 0
 
 
 def _passes(canon: Canon, lead: Lead, reading: Reading) -> bool:
@@ -184,11 +205,12 @@ def _behind(
 
 def _ending(canon: Canon, lead: Lead, grown: Growing) -> None:
     """Enter the path of the prompt as a finished text."""
-    chain = lead.chain + [(token, lead.begin + at) for token, at in canon.encode_region(lead.region)]
+    chain = list(lead.chain)
+    canon.finish(chain, lead.region)
     _finish(chain, lead.border, grown, ())
 
 
-def _finish(chain: Chain, border: int, grown: Growing, leaves: tuple[int, ...]) -> None:
+def _finish(chain: Way, border: int, grown: Growing, leaves: tuple[int, ...]) -> None:
     """Enter a chain that goes through the border; its end is an end of the text, or begins the given leaves."""
     edges = [0, *(at for _, at in chain)]
     if border not in edges or any(token < 0 for token, _ in chain):
@@ -211,10 +233,6 @@ def _added(canon: Canon, boundary: Boundary, lead: Lead, grown: Growing) -> None
         if opening < lead.border:
             continue
         ids = added.longer(text[opening:])
-        pieces, region = canon.pieces(text[:opening].decode(), b"")
-        chain: Chain = []
-        end = 0
-        for piece in pieces:
-            chain, end = _extend(canon, chain, end, piece)
-        chain = chain + [(token, end + at) for token, at in canon.encode_region(region)]
+        chain, region = canon.read(text[:opening].decode())
+        canon.finish(chain, region)
         _finish(chain, lead.border, grown, ids)
