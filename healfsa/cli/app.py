@@ -46,7 +46,7 @@ Model = Annotated[
 Tokenizer = Annotated[
     str | None, typer.Option("--tokenizer", "-t", help="tokenizer.json or its folder; default: embedded.")
 ]
-Heal = Annotated[str, typer.Option("--heal", help="Healing: auto, off, one, or a number of tokens to give back.")]
+Heal = Annotated[str, typer.Option("--heal", help="Healing: auto, exact, off, one, or a number of tokens.")]
 Prefill = Annotated[str | None, typer.Option(help="Tail of the prompt that already lies inside the grammar.")]
 Prompt = Annotated[str, typer.Argument(help="The text to continue; - reads standard input.")]
 
