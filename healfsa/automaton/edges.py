@@ -1,8 +1,8 @@
 """The automaton as a graph: what leads where, and the shortest ways through it.
 
 In: an automaton, states. Out: edges with their labels, shortest texts.
-Idea: an edge is one column of a row: a class of bytes (one byte stands for it) or a special token. Ways are searched with
-    the node's own lower bound of the rest (A*), so that long counters are walked straight down.
+Idea: an edge is one column of a row: a class of bytes (one byte stands for it) or a special token. Ways are searched
+    with the node's own lower bound of the rest (A*), so that long counters are walked straight down.
 Cost: a few microseconds a state, in Python; bounded by `Limits.search`.
 Source: Hart, Nilsson, Raphael, "A formal basis for the heuristic determination of minimum cost paths", 1968.
 Not here: what users ask (analysis).

@@ -15,9 +15,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import llvmlite.binding
 import numba
 import numpy as np
-from numba import njit
+from numba import njit, types
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -60,15 +61,33 @@ def as_words(array: np.ndarray) -> np.ndarray:
     return array.view(PlainWords) if numba.config.DISABLE_JIT else array
 
 
-def compile_cached(function: Callable, folder: str, signature: object, options: dict) -> Callable:
-    """Return numba's dispatcher for `function`, with its cache in `folder`."""
+def in_folder(folder: str, compile_one: Callable[[], Callable]) -> Callable:
+    """Return what `compile_one` makes, with its cache in `folder`."""
     kept = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = folder
     try:
-        args = () if signature is None else (signature,)
-        return njit(*args, cache=True, nogil=True, _nrt=False, **options)(function)
+        return compile_one()
     finally:
         numba.config.CACHE_DIR = kept
+
+
+def compile_cached(function: Callable, folder: str, signature: object, options: dict) -> Callable:
+    """Return numba's dispatcher for `function`, with its cache in `folder`."""
+    args = () if signature is None else (signature,)
+    return in_folder(folder, lambda: njit(*args, cache=True, nogil=True, _nrt=False, **options)(function))
+
+
+def by_symbol(room: str, function: Callable) -> Callable:
+    """Return a way to call a C function `int64(int32* words, size, a, b, c)` by a symbol of its own.
+
+    Kernels that call it are not linked with it, so that they stay small and compile fast; `function` is compiled once.
+    """
+    stamp = fingerprint((room,))
+    name = f"healfsa_{room}_{function.__name__}_{stamp}"
+    signature = types.int64(types.CPointer(types.int32), *(types.int64,) * 4)
+    made = in_folder(str(cache_folder() / f"{room}-{stamp}"), lambda: numba.cfunc(signature, cache=True)(function))
+    llvmlite.binding.add_symbol(name, made.address)
+    return types.ExternalFunction(name, signature)
 
 
 def put_off(dispatcher: Callable, signature: object) -> Callable:

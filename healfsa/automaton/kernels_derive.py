@@ -1,6 +1,7 @@
 """Derivatives: what may still be written after one byte (or one special token).
 
-In: a node, a symbol (byte 0-255, special token 256 + k). Out: a node; the set SAME shrinks to bytes with the same answer.
+In: a node, a symbol (byte 0-255, special token 256 + k). Out: a node; the set SAME shrinks to bytes with the same
+    answer.
 Idea: Brzozowski's rules, one self-recursive function. Every leaf that is asked cuts SAME down to the bytes on its side,
     so that one computation fills a transition row for a whole set of bytes. Nodes marked by `remember` keep a list
     of (set, derivative), so operands of intersections are automata of their own.
@@ -11,7 +12,11 @@ Not here: whether the derivative is empty (kernels_live).
 
 from __future__ import annotations
 
-from healfsa.automaton.kernels_choice import make_both, make_choice, push_operands
+from numba import carray, config
+
+from healfsa.automaton.kernels_both import make_both, push_operands
+from healfsa.automaton.kernels_choice import make_choice
+from healfsa.automaton.kernels_compile import by_symbol
 from healfsa.automaton.kernels_members import (
     AFTER,
     NEXT,
@@ -319,7 +324,7 @@ def take(memory, node, place, found):
 
 
 @kernel("int64(int32[::1], int64, int64, int64)")
-def derive(memory, node, symbol, depth):
+def derive_here(memory, node, symbol, depth):
     """Return the derivative of `node` by `symbol`, or a status."""
     at = memory[NODES] + node * NODE
     kind = memory[at] & KIND
@@ -348,7 +353,7 @@ def derive(memory, node, symbol, depth):
         part = part_at(memory, node, place)
         if part < 0:
             return part
-        found = derive(memory, part, symbol, depth + 1)
+        found = derive_here(memory, part, symbol, depth + 1)
         place = found if found < 0 else take(memory, node, place, found)
     if place < END:
         return place
@@ -359,3 +364,21 @@ def derive(memory, node, symbol, depth):
             memory[SAME + i] &= memory[memory[WORK] + base + i]
         memory[WORK_USED] = base
     return answer
+
+
+def derive_at(words, size, node, symbol, depth):
+    """Return the derivative in an arena given by address and size."""
+    return derive_here(carray(words, (size,)), node, symbol, depth)
+
+
+derive_by_symbol = by_symbol("automaton", derive_at) if not config.DISABLE_JIT else derive_at
+
+
+@kernel("int64(int32[::1], int64, int64, int64)")
+def derive(memory, node, symbol, depth):
+    """Return the derivative of `node` by `symbol`, or a status."""
+    return derive_by_symbol(memory.ctypes, len(memory), node, symbol, depth)
+
+
+if config.DISABLE_JIT:
+    derive = derive_here

@@ -1,7 +1,9 @@
 """Exploring a finite automaton to its end, and minimising it.
 
-In: an automaton's memory; a table of transitions. Out: the reachable live states in breadth-first order; blocks of states.
-Idea: exploration is the lazy step, called for every column of every state; Hopcroft's refinement makes the smallest table.
+In: an automaton's memory; a table of transitions. Out: the reachable live states in breadth-first order; blocks of
+    states.
+Idea: exploration is the lazy step, called for every column of every state; Hopcroft's refinement makes the smallest
+    table.
 Cost: one filled row a state; n log n steps a column.
 Source: Hopcroft, "An n log n algorithm for minimizing states in a finite automaton", 1971; Knuutila, TCS 250, 2001.
 Not here: allocating (eager).
@@ -31,7 +33,7 @@ def insert(seen, state):
 
 @entry("int64(int32[::1], int32[::1], int32[::1], int32[::1])")
 def explore(memory, order, seen, progress):
-    """Go on exploring: `progress` holds how many states are done and how many are known; return 1 at the end, 0 when full.
+    """Go on exploring: `progress` holds how many states are done and known; return 1 at the end, 0 when full.
 
     `order` receives the states as they are met, `seen` is a hash set of at least twice its size.
     """

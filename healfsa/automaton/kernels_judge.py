@@ -1,8 +1,8 @@
 """What must be known of rules before their nodes can be made: empty text, shortest length, what is inside.
 
 In: a program (see program.py). Out: flags and lengths in the region of the rules, or a status.
-Idea: a least fixed point over the whole program; the empty text in three values, so that a negation of something that is
-    not settled is found and refused.
+Idea: a least fixed point over the whole program; the empty text in three values, so that a negation of something that
+    is not settled is found and refused.
 Cost: some nanoseconds an operation and round; two or three rounds.
 Source: Knuth, "A generalization of Dijkstra's algorithm", IPL 6(1), 1977 (shortest words of grammars).
 Not here: making nodes (kernels_load).

@@ -1,9 +1,9 @@
 """No dead ends: whether a state accepts anything.
 
 In: a state, a symbol. Out: the next state, 0 when nothing accepted could follow.
-Idea: without BOTH and NOT the constructors leave no empty node but NOTHING. With them a new state is taken apart down to
-    its BOTH and NOT nodes; each is searched (kernels_search). The whole path found is then alive; a search that ends
-    without one leaves all that it visited dead.
+Idea: without BOTH and NOT the constructors leave no empty node but NOTHING. With them a new state is taken apart down
+    to its BOTH and NOT nodes; each is searched (kernels_search). The whole path found is then alive; a search that
+    ends without one leaves all that it visited dead.
 Cost: one visit a node, remembered; searches are bounded by a limit.
 Source: Owens, Reppy, Turon, "Regular-expression derivatives re-examined", JFP 19(2), 2009.
 Not here: derivatives, rows.

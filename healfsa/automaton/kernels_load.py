@@ -8,7 +8,8 @@ Not here: serialising (program), byte classes (kernels_classes), liveness (kerne
 
 from __future__ import annotations
 
-from healfsa.automaton.kernels_choice import make_both, make_choice, push_operands
+from healfsa.automaton.kernels_both import make_both, push_operands
+from healfsa.automaton.kernels_choice import make_choice
 from healfsa.automaton.kernels_judge import LAZY, UNKNOWN, judge_rules, operation_length
 from healfsa.automaton.kernels_members import T_EXTRA, T_REQUIRED, T_SEPARATOR, T_WORDS, all_members
 from healfsa.automaton.kernels_memory import (

@@ -85,6 +85,8 @@ def finish_members(memory, base, count, phase):
     if extra:
         flags |= word_of(memory, extra)
         possible = INFINITE
+    if separator == NOTHING:
+        possible = min(possible, 0 if phase == AFTER else 1)
     owing = max(needed, least - count)
     if most >= 0:
         possible = min(possible, most - count)

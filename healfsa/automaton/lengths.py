@@ -1,8 +1,9 @@
 """The longest accepted text.
 
 In: an expression, or its automaton. Out: a number of bytes, None for "no longest".
-Idea: without BOTH, NOT and recursion the length follows from the expression's shape, whatever its counters say. Otherwise
-    the automaton is walked depth first: a state that is met again on its own way means that there is no longest.
+Idea: without BOTH, NOT and recursion the length follows from the expression's shape, whatever its counters say.
+    Otherwise the automaton is walked depth first: a state that is met again on its own way means that there is no
+    longest.
 Cost: one visit a node, or a few microseconds a state; bounded by `Limits.search`.
 Not here: the shortest text (edges).
 """

@@ -6,10 +6,10 @@ Idea: every distinct node is one operation and one value; operations name earlie
 Cost: about a microsecond a node.
 Not here: interning (kernels_load), the meaning of nodes.
 
-Operations: [op, ...]. NOTHING, EMPTY; BYTES + 8 words; LITERAL n, packed bytes; LITERALS n, n + 1 offsets, packed bytes
-(preceded by the number of words); CONCAT/CHOICE/BOTH n, values; NOT v; REPEAT v, least, most; REF rule; SPECIAL k;
-MEMBERS words, then a template as in kernels_members (values for nodes, -1 for no extra); BODY rule, v; PROMISE rule, nullable.
-BODY and PROMISE make no value.
+Operations: [op, ...]. NOTHING, EMPTY; BYTES + 8 words; LITERAL n, packed bytes; LITERALS n, n + 1 offsets, packed
+bytes (preceded by the number of words); CONCAT/CHOICE/BOTH n, values; NOT v; REPEAT v, least, most; REF rule; SPECIAL
+k; MEMBERS words, then a template as in kernels_members (values for nodes, -1 for no extra); BODY rule, v; PROMISE
+rule, nullable. BODY and PROMISE make no value.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Laws of the algebra on random expressions: complement, intersection, union, difference; and normal forms as states."""
+"""Laws of the algebra on random expressions, and normal forms: equal languages as equal states."""
 
 from __future__ import annotations
 
