@@ -25,7 +25,7 @@ U = np.uint64
 WHOLE = 1 << 30  # for `thick`: put nothing off
 THICK = 1500  # trie nodes: below a node with more of them a walk is no small matter
 TOO_WIDE = 1 << 40  # more than any number of tokens
-LETTERS = np.frombuffer(b"aeinrstGZ_ ", dtype=np.uint8)
+LETTERS = np.frombuffer(b"qzxjkvwyQZXJK_ ", dtype=np.uint8)  # names seldom begin with these
 BITS = np.array([1 << j if j < 31 else -(1 << 31) for j in range(32)], dtype=np.int32)
 
 

@@ -32,7 +32,7 @@ from healfsa.automaton.kernels_memory import (
     B,
     C,
 )
-from healfsa.index.kernels import BITS, BYTES, READ, U, kernel
+from healfsa.index.kernels import BYTES, READ, U, kernel
 from healfsa.index.kernels_split import child_of
 from healfsa.vocab.kernels import P_FIRST, P_LABEL, P_ORDER, P_SKIP
 
@@ -192,16 +192,18 @@ def sort_by_byte(trie, nodes, counts, n, starts, sorted_nodes, sorted_counts):
     return n
 
 
-@kernel(f"int64(int32[::1], {READ}, {BYTES}, int64)")
-def set_bits_within(words, tokens, rounds, most):
-    """Set the bits of the tokens with at most `most` rounds; return how many."""
-    n = 0
+@kernel(f"int64({READ}, {BYTES}, int32[::1], int32[::1])")
+def sort_by_rounds(tokens, rounds, until, out):
+    """Write the tokens to `out` by their number of rounds; those with r rounds or fewer are the first until[r]."""
     for k in range(tokens.size):
-        if rounds[k] <= most:
-            token = int(tokens[k])
-            words[token >> 5] = int(words[token >> 5]) | int(BITS[token & 31])
-            n += 1
-    return n
+        until[rounds[k] + 1] += 1
+    for r in range(1, 257):
+        until[r] += until[r - 1]
+    for k in range(tokens.size):
+        place = until[rounds[k]]
+        until[rounds[k]] = place + 1
+        out[place] = tokens[k]
+    return tokens.size
 
 
 @kernel(f"int64(int32[::1], {READ}, {READ}, {READ}, int64)")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from healfsa.index import kernels_loops
+from healfsa.index import kernels, kernels_loops
 
 if TYPE_CHECKING:
     from healfsa.automaton import Automaton
@@ -34,7 +34,7 @@ class Loop:
     tables : Tables
         The vocabulary's arrays.
     staying, begun : int32[n], uint8[n]
-        The tokens that never leave, and the number of rounds that they begin.
+        The tokens that never leave, and the number of rounds that they begin (copied, like the next two).
     leaving, whole : int32[m], uint8[m]
         The trie nodes behind which it can be left, and the whole rounds before them.
 
@@ -46,13 +46,15 @@ class Loop:
         The places to leave, sorted by byte.
     """
 
-    __slots__ = ("_bases", "_begun", "_lock", "_staying", "_words", "counts", "most", "nodes", "starts")
+    __slots__ = ("_bases", "_lock", "_staying", "_until", "_words", "counts", "most", "nodes", "starts")
 
     def __init__(
         self, tables: Tables, staying: np.ndarray, begun: np.ndarray, leaving: np.ndarray, whole: np.ndarray
     ) -> None:
-        self._staying, self._begun = staying, begun
         self.most = int(begun.max()) if begun.size else 0
+        self._until = np.zeros(257, dtype=np.int32)
+        self._staying = np.empty_like(staying)
+        kernels_loops.sort_by_rounds(staying, begun, self._until, self._staying)
         self._words = tables.words
         self._bases: dict[int, np.ndarray] = {}
         self._lock = threading.Lock()
@@ -66,20 +68,30 @@ class Loop:
         known = self._bases.get(rounds)
         if known is not None:
             return known
-        words = np.zeros(self._words, dtype=np.int32)
-        kernels_loops.set_bits_within(words, self._staying, self._begun, rounds)
+        words = self._make(rounds)
         words.flags.writeable = False
         with self._lock:
             return self._bases.setdefault(rounds, words)
 
+    def _make(self, rounds: int) -> np.ndarray:
+        """Set the tokens with so many rounds, or take those with more from the full row, whichever are fewer."""
+        n = int(self._until[rounds])
+        if rounds == self.most or 2 * n < len(self._staying):
+            words = np.zeros(self._words, dtype=np.int32)
+            kernels.set_bits(words, self._staying, n)
+            return words
+        rows = np.empty((1, self._words), dtype=np.int32)
+        kernels.fill(rows, 0, self.base(-1), self._staying[n:], self._staying[:0])
+        return rows[0]
+
     def longer(self, most: int) -> np.ndarray:
         """Return the tokens that stay, but begin more than `most` rounds (-1: none)."""
-        return self._staying[:0] if most < 0 or most >= self.most else self._staying[self._begun > most]
+        return self._staying[len(self._staying) if most < 0 else int(self._until[min(most, self.most)]) :]
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        fixed = self._staying.nbytes + self._begun.nbytes + self.nodes.nbytes + self.counts.nbytes + self.starts.nbytes
+        fixed = self._staying.nbytes + self.nodes.nbytes + self.counts.nbytes + 2 * self.starts.nbytes
         return fixed + len(self._bases) * self._words * 4
 
 
@@ -113,5 +125,5 @@ def _classify(automaton: Automaton, tables: Tables, part: int, start: int) -> Lo
     if count == kernels_loops.NOT_A_LOOP:
         return None
     n = int(leaving[0])
-    loop = Loop(tables, staying[:count].copy(), begun[:count].copy(), leaving[1 : n + 1], whole[:n])
+    loop = Loop(tables, staying[:count], begun[:count], leaving[1 : n + 1], whole[:n])
     return None if loop.most >= kernels_loops.MANY else loop
