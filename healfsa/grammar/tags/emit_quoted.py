@@ -90,6 +90,6 @@ class QuotedEmitter(Emitter):
         for family in facts.families:
             value = self.value(family.node, depth + 1, ordered)
             if value is not ex.NOTHING:
-                parts.append(ex.concat(ex.both(_BARE, self._keys(family, listed)), self.writer.colon, value))
+                parts.append(ex.concat(ex.both(_BARE, self._family(family, listed)), self.writer.colon, value))
         found = ex.choice(*parts)
         return None if found is ex.NOTHING else found
