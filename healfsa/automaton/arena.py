@@ -97,10 +97,11 @@ def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str) -> np.n
     room = {name: int(memory[rooms]) for name, (_, rooms, _) in REGIONS.items()}
     width = int(memory[km.CLASSES] + memory[km.SPECIALS])
     if region == "classes":
-        room["rows"] = max(room["rows"], 16)
+        room["rows"] = max(room["rows"], 64)
     else:
         extra = int(memory[km.DETAIL]) if region in ("pool", "work", "rules") else 0
-        room[region] = 2 * room[region] + max(extra, 0)
+        factor = 4 if region == "rows" and room["rows"] < 512 else 2  # growing copies everything, so it is done seldom
+        room[region] = factor * room[region] + max(extra, 0)
     for name, allowed in (("nodes", limits.nodes), ("rows", limits.states)):
         if int(memory[USED[name]]) >= allowed:
             word = "nodes" if name == "nodes" else "states"
