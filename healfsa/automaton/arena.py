@@ -17,6 +17,7 @@ from healfsa.errors import LimitExceeded
 from healfsa.limits import Limits
 
 FUEL = 1 << 22  # nodes derived before a kernel comes back to look at the clock
+FIRST_ROWS = 2048  # words for rows before the first enlargement
 PARTS = 16  # nodes derived that count as one state of a search
 
 # region: header word of its offset, of its room, words a unit
@@ -52,11 +53,11 @@ def new_memory(program: np.ndarray, limits: Limits, spellable: frozenset[int] | 
     size = len(program)
     values = int(program[0])
     room = {
-        "nodes": power_above(4 * values + 120),
-        "pool": power_above(size + 4 * values + 500),
+        "nodes": power_above(2 * values + 100),
+        "pool": size + 2 * values + 500,
         "rules": int(program[3]) + 2,
-        "work": power_above(size + 3 * values + 1100),
-        "rows": 0,
+        "work": size + 3 * values + 1100,
+        "rows": FIRST_ROWS,
     }
     header = np.zeros(km.HEADER, dtype=np.int32)
     header[km.DEPTH_LIMIT], header[km.FUEL] = limits.depth, FUEL
@@ -84,6 +85,12 @@ def lay_out(header: np.ndarray, room: dict[str, int], width: int, limits: Limits
     memory[km.TABLE], memory[km.TABLE_MASK], memory[km.WIDTH] = place_of_table, table - 1, width
     memory[places["rows"] : places["rows"] + room["rows"] * width] = -1
     return as_words(memory)
+
+
+def fit_rows(memory: np.ndarray) -> None:
+    """Make rows of the words that `new_memory` left for them, now that their width is known."""
+    width = int(memory[km.CLASSES] + memory[km.SPECIALS])
+    memory[km.WIDTH], memory[km.ROWS_ROOM] = width, FIRST_ROWS // width
 
 
 def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str) -> np.ndarray:
@@ -118,5 +125,9 @@ def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str) -> np.n
         larger[km.ROWS_USED] = 0
         nodes = int(larger[km.NODES])
         larger[nodes + km.ROW : nodes + room["nodes"] * km.NODE : km.NODE] = -1
-    km.rehash(larger)
+    if room["nodes"] == int(memory[km.NODES_ROOM]):
+        old, new, size = int(memory[km.TABLE]), int(larger[km.TABLE]), int(memory[km.TABLE_MASK]) + 1
+        larger[new : new + size] = memory[old : old + size]
+    else:
+        km.rehash(larger)
     return larger

@@ -18,7 +18,7 @@ import numpy as np
 
 from healfsa.automaton import kernels, kernels_classes, kernels_live, kernels_load, kernels_rows, kernels_rules
 from healfsa.automaton import kernels_memory as km
-from healfsa.automaton.arena import FUEL, enlarge, new_memory
+from healfsa.automaton.arena import FUEL, enlarge, fit_rows, new_memory
 from healfsa.automaton.program import Program, Symbols
 from healfsa.errors import EmptyLanguage, GrammarError, LimitExceeded, MatcherError
 from healfsa.grammar import expression as ex
@@ -84,9 +84,10 @@ class Automaton:
         self.specials = tuple(self.symbols.specials)
         self.memory = new_memory(code, self.limits, spellable, len(self.specials))
         kernels_classes.prepare(self.memory)
-        self.start = self.run(kernels_load.load, code)
+        start = self.run(kernels_load.load, code)
         self._settle(eager)
-        self._prove(self.start)
+        self.start = start
+        self._prove(start)
         self.deadline, self.stage = None, "walk"
         return self
 
@@ -106,10 +107,11 @@ class Automaton:
 
     def _settle(self, bodies: list[int]) -> None:
         """Bring byte classes, rows and the liveness of rules up to date after a load."""
-        memory = self.memory
-        before = memory[km.CLASSES]
+        before = int(self.memory[km.CLASSES])
         classes = self.run(kernels_classes.classify)
-        if classes != before or self.memory[km.ROWS_ROOM] == 0:
+        if self.start == 0:
+            fit_rows(self.memory)
+        elif classes != before:
             self.memory = enlarge(self.memory, self.limits, "classes", self.stage)
         if bodies:
             self.run(kernels_rules.check_rules)

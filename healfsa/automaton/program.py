@@ -2,7 +2,7 @@
 
 In: an Expression (a DAG). Out: an int32 array of operations in postfix order; rules and specials met on the way.
 Idea: every distinct node is one operation and one value; operations name earlier values by number.
-    An explicit stack, so nesting of any depth is fine.
+    Nesting that is too deep for Python's stack is walked with one of its own.
 Cost: about a microsecond a node.
 Not here: interning (kernels_load), the meaning of nodes.
 
@@ -69,7 +69,7 @@ class Program:
         Byte values that can be written at all (None: all).
     """
 
-    __slots__ = ("code", "kept", "n_values", "spellable_mask", "symbols", "unspellable_free", "value_of")
+    __slots__ = ("code", "n_values", "spellable_mask", "symbols", "unspellable_free", "value_of")
 
     def __init__(self, symbols: Symbols, spellable: frozenset[int] | None = None) -> None:
         self.symbols = symbols
@@ -78,7 +78,6 @@ class Program:
         self.code = array("i")
         self.n_values = 0
         self.value_of: dict[int, int] = {}
-        self.kept: list[object] = []
 
     def finish(self, start: int, first_rule: int) -> np.ndarray:
         """Return the whole program as int32[n]."""
@@ -87,26 +86,39 @@ class Program:
 
     def add(self, root: ex.Expression) -> int:
         """Append the operations for `root` and return its value."""
-        value_of, stack = self.value_of, [root]
-        while stack:
-            node = stack[-1]
-            if id(node) in value_of:
-                stack.pop()
-                continue
-            kind = type(node)
-            missing = [p for p in PARTS[kind](node) if id(p) not in value_of] if kind in PARTS else None
-            if missing:
-                stack.extend(reversed(missing))
-                continue
-            stack.pop()
-            write = WRITERS.get(kind)
+        size, n_values = len(self.code), self.n_values
+        try:
+            return self.visit(root)
+        except RecursionError:
+            del self.code[size:]
+            self.n_values = n_values
+            self.value_of = {key: value for key, value in self.value_of.items() if value < n_values}
+            return self._add_deep(root)
+
+    def visit(self, node: ex.Expression) -> int:
+        """Return the value of `node`; its parts and itself are appended if they are new."""
+        value = self.value_of.get(id(node))
+        if value is None:
+            write = WRITERS.get(type(node))
             if write is None:
                 raise GrammarError(f"not an expression: {node!r:.80}")
             write(self, node)
-            value_of[id(node)] = self.n_values
-            self.kept.append(node)
-            self.n_values += 1
-        return value_of[id(root)]
+            value = self.value_of[id(node)] = self.n_values
+            self.n_values = value + 1
+        return value
+
+    def _add_deep(self, root: ex.Expression) -> int:
+        """Do what `add` does with a stack of its own, for nesting that is too deep for Python's."""
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            parts = PARTS[type(node)](node) if type(node) in PARTS else ()
+            missing = [p for p in parts if id(p) not in self.value_of]
+            if missing:
+                stack.extend(reversed(missing))
+            else:
+                self.visit(stack.pop())
+        return self.value_of[id(root)]
 
     def add_body(self, rule: int, body: ex.Expression) -> None:
         """Append the operations for the body of a rule."""
@@ -161,7 +173,7 @@ def _literals(program: Program, node: ex.Literals) -> None:
 
 def _flat_parts(node: ex.Concat) -> tuple[ex.Expression, ...]:
     """Return the parts of a CONCAT with the parts of nested ones in their place."""
-    if not any(type(p) is ex.Concat for p in node.parts):
+    if ex.Concat not in map(type, node.parts):
         return node.parts
     flat: list[ex.Expression] = []
     stack: list[ex.Expression] = [node]
@@ -175,29 +187,29 @@ def _flat_parts(node: ex.Concat) -> tuple[ex.Expression, ...]:
 
 
 def _concat(program: Program, node: ex.Concat) -> None:
-    value_of, parts = program.value_of, _flat_parts(node)
-    program.code.extend((OP_CONCAT, len(parts)))
-    program.code.extend([value_of[id(p)] for p in parts])
+    visit = program.visit
+    values = [visit(p) for p in _flat_parts(node)]
+    program.code.extend((OP_CONCAT, len(values), *values))
 
 
-def _list(op: int) -> Callable[[Program, ex.Concat], None]:
-    def write(program: Program, node: ex.Concat) -> None:
-        value_of = program.value_of
-        program.code.extend((op, len(node.parts)))
-        program.code.extend([value_of[id(p)] for p in node.parts])
+def _list(op: int) -> Callable[[Program, ex.Choice], None]:
+    def write(program: Program, node: ex.Choice) -> None:
+        visit = program.visit
+        values = [visit(p) for p in node.parts]
+        program.code.extend((op, len(values), *values))
 
     return write
 
 
 def _not(program: Program, node: ex.Not) -> None:
-    program.code.extend((OP_NOT, program.value_of[id(node.part)]))
+    program.code.extend((OP_NOT, program.visit(node.part)))
 
 
 def _repeat(program: Program, node: ex.Repeat) -> None:
     most = -1 if node.most is None or node.most >= NO_BOUND else node.most
     if node.least < 0 or node.least >= NO_BOUND or (node.most is not None and node.most < node.least):
         raise GrammarError(f"a repetition from {node.least} to {node.most} times makes no sense")
-    program.code.extend((OP_REPEAT, program.value_of[id(node.part)], node.least, most))
+    program.code.extend((OP_REPEAT, program.visit(node.part), node.least, most))
 
 
 def _ref(program: Program, node: ex.Ref) -> None:
@@ -209,20 +221,18 @@ def _special(program: Program, node: ex.Special) -> None:
 
 
 def _members(program: Program, node: ex.Members) -> None:
-    n, value_of = len(node.members), program.value_of
+    n, visit = len(node.members), program.visit
     words = (n + 31) // 32
     required = sum(1 << i for i in node.required)
     if required >> n:
         raise GrammarError("a required member is not among the members")
     most = -1 if node.most is None or node.most >= NO_BOUND else node.most
-    extra = -1 if node.extra is None else value_of[id(node.extra)]
-    least = min(node.least, NO_BOUND)
-    code = program.code
-    code.extend(
-        (OP_MEMBERS, 7 + words + n, n, int(node.ordered), value_of[id(node.separator)], extra, least, most, words)
-    )
-    code.frombytes(required.to_bytes(words * 4, "little"))
-    code.extend([value_of[id(m)] for m in node.members])
+    members, separator = [visit(m) for m in node.members], visit(node.separator)
+    extra = -1 if node.extra is None else visit(node.extra)
+    head = (n, int(node.ordered), separator, extra, min(node.least, NO_BOUND), most, words)
+    program.code.extend((OP_MEMBERS, len(head) + words + n, *head))
+    program.code.frombytes(required.to_bytes(words * 4, "little"))
+    program.code.extend(members)
 
 
 def _parts_of_members(node: ex.Members) -> tuple[ex.Expression, ...]:
