@@ -170,6 +170,11 @@ class Weighed:
         chosen = pick(self.weight, outcomes, source, temperature, top_k, top_p, count)
         return [self._cover(event) for event in chosen]
 
+    def best(self, count: int) -> list[Cover]:
+        """Return the likeliest covers, the likeliest first: where beams begin, each with its true weight."""
+        order = np.argsort(-self.weight, kind="stable")[:count]
+        return [self._cover(int(event)) for event in order if self.weight[event] > -np.inf]
+
     def _cover(self, event: int) -> Cover:
         node, token = int(self.node[event]), int(self.token[event])
         written = self.vocabulary.bytes_of(token) or b""

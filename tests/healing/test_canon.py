@@ -99,10 +99,11 @@ def _whole(piece: bytes) -> bool:
         return False
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_true_path_is_in_the_tree(name):
-    known, pick = vocabulary(name), random.Random(6)
-    for text, prompt in cuts(pick, 60):
+def check_true_paths(known, pick, count):
+    """Check that the path and the leaf of the true text are in the tree of each cut."""
+    for text, prompt in cuts(pick, count):
+        if not known.spellable.issuperset(text.encode()):
+            continue
         healed = heal(known, prompt)
         ids = known.encode(text, add_special_tokens=True)
         path, covered = [], 0
@@ -119,6 +120,17 @@ def test_the_true_path_is_in_the_tree(name):
         tree = covers(known, healed)
         assert tuple(path) in tree.paths, (text, prompt)
         assert token in tree.leaves[tree.paths.index(tuple(path))], (text, prompt, known.bytes_of(token))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_true_path_is_in_the_tree(name):
+    check_true_paths(vocabulary(name), random.Random(6), 60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", shared(), ids=lambda folder: folder.name)
+def test_the_true_path_is_in_the_tree_of_real_tokenizers(folder):
+    check_true_paths(Vocabulary.from_tokenizer(folder / "tokenizer.json"), random.Random(8), 2_000)
 
 
 @pytest.mark.parametrize("name", ["gpt2", "cl100k", "o200k", "marked"])

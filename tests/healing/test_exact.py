@@ -131,6 +131,16 @@ def test_seeds_reproduce_and_samples_differ():
     assert len(set(found.sample(5, temperature=0, count=5))) == 1
 
 
+def test_the_best_covers_come_first():
+    known = toy("overlap")
+    healed = heal(known, "abab")
+    found = exact(known, healed, Markov(known, healed.keep, seed=3))
+    best = found.best(4)
+    assert [cover.logprob for cover in best] == sorted((cover.logprob for cover in best), reverse=True)
+    assert len({cover.tokens for cover in best}) == 4
+    assert best[0].logprob == pytest.approx(np.log(found.probabilities.max()))
+
+
 @pytest.mark.parametrize("wrong", [dict(temperature=-1), dict(top_k=-1), dict(top_p=0), dict(top_p=1.5)])
 def test_wrong_sampling_parameters(wrong):
     known = toy("overlap")
