@@ -9,7 +9,7 @@ Not here: what is done with pieces (see wide).
 
 from __future__ import annotations
 
-from healfsa.automaton.kernels_live import YES, decide
+from healfsa.automaton.kernels_live import decide_in_walk
 from healfsa.automaton.kernels_memory import (
     BOOLEAN,
     EMPTY,
@@ -33,6 +33,7 @@ from healfsa.automaton.kernels_memory import (
     C,
 )
 from healfsa.automaton.kernels_nodes import make_concat, make_repeat
+from healfsa.automaton.kernels_rows import YES
 from healfsa.index.kernels import kernel
 
 # A piece: its node, and of a loop the repeated part, the bounds and what follows (part 0: a plain piece).
@@ -105,7 +106,7 @@ def push_choice(memory, node, rest, stack, waiting):
         if waiting >= stack.size:
             return NO_ROOM
         if word_at(memory, part) & BOOLEAN != 0:
-            found = decide(memory, part, 0)
+            found = decide_in_walk(memory, part)
             if found < 0:
                 return found
             if found != YES:
