@@ -62,7 +62,7 @@ class Batch:
 
     def _check(self, bitmask: Any, places: list[int]) -> np.ndarray:
         first = next((matcher for matcher in self.matchers if matcher is not None), None)
-        words = first.index.tables.words if first is not None else bitmask.shape[1]
+        words = first.index.words if first is not None else bitmask.shape[1]
         array = bitmask
         for row in {min(places), max(places)} if places else ():
             array = check_bitmask(bitmask, row, words)

@@ -23,6 +23,14 @@ def allocate_bitmask(batch: int, vocab_size: int) -> np.ndarray:
     return np.full((batch, (vocab_size + 31) // 32), -1, dtype=np.int32)
 
 
+def fits(bitmask: Any, row: int, words: int) -> bool:
+    """Say whether `bitmask` is plainly right; if not, `check_bitmask` finds out what it is."""
+    if type(bitmask) is not np.ndarray or bitmask.dtype is not INT32 or bitmask.ndim != 2:
+        return False
+    rows, width = bitmask.shape
+    return width == words and 0 <= row < rows and bitmask.flags.writeable
+
+
 def check_bitmask(bitmask: Any, row: int, words: int) -> np.ndarray:
     """Return `bitmask` as an int32[batch, words] array without copying, or raise `MaskShapeError`."""
     array = bitmask if isinstance(bitmask, np.ndarray) else _from_tensor(bitmask)

@@ -9,10 +9,10 @@ Not here: rows (index), caches and threads (engine). A matcher belongs to one th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from healfsa.engine.bitmask import check_bitmask
+from healfsa.engine.bitmask import check_bitmask, fits
 from healfsa.engine.forced import forced_tokens
 from healfsa.engine.messages import rejection
 from healfsa.errors import RollbackTooFar, Terminated, TokenRejected, VocabularyError
@@ -42,7 +42,7 @@ class Matcher:
     def __init__(self, index: Masks, state: int, owed: bytes = b"", prompt: Boundary | None = None) -> None:
         self.index = index
         self.prompt = prompt
-        self._trail: list[Place] = [(state, owed)]
+        self._trail: list[Place | int] = [(state, owed)]  # ints where nothing is owed
         self._length = 1
         self._shared = False
         self._state, self._owed = state, owed
@@ -67,11 +67,55 @@ class Matcher:
             The walk needs more than the engine's limits allow.
         """
         index = self.index
-        array = check_bitmask(bitmask, row, index.tables.words)
+        if not fits(bitmask, row, index.words):
+            bitmask = check_bitmask(bitmask, row, index.words)
         if self._owed:
-            index.fill_owed(array, row, self._state, self._owed)
+            index.fill_owed(bitmask, row, self._state, self._owed)
         else:
-            index.fill(array, row, self._state)
+            index.fill(bitmask, row, self._state)
+
+    def fill_draft(
+        self, token_ids: Sequence[int], bitmask: Any, row: int = 0, parents: Sequence[int] | None = None
+    ) -> list[int]:
+        """Write the masks of a draft, without advancing: one row for here, then one behind each drafted token.
+
+        Parameters
+        ----------
+        token_ids : sequence of int
+            The drafted tokens: one after the other, or a tree.
+        bitmask : np.int32[batch, ceil(V / 32)] or a CPU tensor like it
+            Row `row` receives what may come first, row ``row + 1 + k`` what may come behind token k.
+        row : int
+            The first row.
+        parents : sequence of int, optional
+            Of a tree: the token before each token, by its place in `token_ids` (-1: none). Parents come first.
+
+        Returns
+        -------
+        list of int
+            The places of the tokens that are allowed where they stand. Rows behind others are all zero.
+        """
+        rows = [row + k for k in range(len(token_ids) + 1)]
+        for k in (rows[0], rows[-1]):
+            bitmask = check_bitmask(bitmask, k, self.index.words)
+        places: list[Place] = [(self._state, self._owed)]
+        self._fill(places[0], bitmask, row)
+        for k, token_id in enumerate(token_ids):
+            before = places[k if parents is None else parents[k] + 1]
+            places.append(before if before[0] in (ENDED, REJECTED) else self._after(before, token_id))
+            if before[0] == ENDED:
+                places[-1] = REJECTED, b""
+            self._fill(places[-1], bitmask, rows[k + 1])
+        return [k for k, place in enumerate(places[1:]) if place[0] != REJECTED]
+
+    def _fill(self, place: Place, bitmask: np.ndarray, row: int) -> None:
+        state, owed = place
+        if state == REJECTED:
+            bitmask[row] = 0
+        elif owed:
+            self.index.fill_owed(bitmask, row, state, owed)
+        else:
+            self.index.fill(bitmask, row, state)
 
     def allowed_row(self) -> np.ndarray:
         """Return which tokens are allowed next as np.int32[ceil(V / 32)], read-only."""
@@ -116,10 +160,21 @@ class Matcher:
         VocabularyError
             There is no such id.
         """
-        place = self._after((self._state, self._owed), token_id)
-        if place[0] == REJECTED:
-            raise rejection(self.index, self._state, self._owed, token_id)
-        self._push(place)
+        if self._owed:
+            after = None
+        else:
+            after = self.index.moves.get((self._state, token_id))
+        if after is None or after == REJECTED:
+            after, owed = self._after((self._state, self._owed), token_id)
+            if after == REJECTED:
+                raise rejection(self.index, self._state, self._owed, token_id)
+            self._push(after, owed)
+        elif self._shared or len(self._trail) > self._length:
+            self._push(after, b"")
+        else:
+            self._trail.append(after)
+            self._length += 1
+            self._state = after
 
     def accept_tokens(self, token_ids: Iterable[int]) -> None:
         """Advance by several tokens, or by none: when one is rejected the matcher is as it was before the first."""
@@ -147,7 +202,7 @@ class Matcher:
         after = self.index.step(self._state, data[n:])
         if data[:n] != self._owed[:n] or not self.index.is_live(after):
             raise TokenRejected(f"the bytes {data!r} are not allowed here", -1, bytes(data))
-        self._push((after, self._owed[n:]))
+        self._push(after, self._owed[n:])
 
     def validate_tokens(self, token_ids: Iterable[int]) -> int:
         """Return how many of the tokens would be accepted, one after the other, without advancing."""
@@ -174,14 +229,14 @@ class Matcher:
 
     # The trail.
 
-    def _push(self, place: Place) -> None:
+    def _push(self, state: int, owed: bytes) -> None:
         if self._shared:
             self._trail, self._shared = self._trail[: self._length], False
         elif len(self._trail) > self._length:
             del self._trail[self._length :]
-        self._trail.append(place)
+        self._trail.append((state, owed) if owed else state)
         self._length += 1
-        self._state, self._owed = place
+        self._state, self._owed = state, owed
 
     def rollback(self, n: int = 1) -> None:
         """Take back the last `n` tokens; any number, in constant time.
@@ -194,7 +249,8 @@ class Matcher:
         if not 0 <= n < self._length:
             raise RollbackTooFar(n, self._length - 1)
         self._length -= n
-        self._state, self._owed = self._trail[self._length - 1]
+        place = self._trail[self._length - 1]
+        self._state, self._owed = place if isinstance(place, tuple) else (place, b"")
 
     def reset(self) -> None:
         """Go back to the place where the matcher began."""

@@ -65,7 +65,6 @@ class Index(Masks):
         limits = limits or Limits()
         self.automaton = _automaton(expression, vocabulary, limits)
         self.start = self.automaton.start
-        self._moves: dict[tuple[int, int], int] = {}
         self._same: dict[tuple, int] = {}  # a state for each reason that wide rows are equal
         self._specials = _special_ids(self.automaton, vocabulary)
         self._wide = Wide(self.automaton, self.tables)
@@ -111,7 +110,7 @@ class Index(Masks):
         return tokens[[live[after] for after in states.tolist()]]
 
     def advance(self, state: int, token_id: int) -> int:
-        known = self._moves.get((state, token_id))
+        known = self.moves.get((state, token_id))
         return self._new_move(state, token_id) if known is None else known
 
     def _new_move(self, state: int, token_id: int) -> int:
@@ -124,9 +123,9 @@ class Index(Masks):
         if not self.is_live(after):
             ends = token_id in self.vocabulary.eos_ids and self.automaton.is_accepting(state)
             after = ENDED if ends else REJECTED
-        if len(self._moves) >= MOVES_KEPT:
-            self._moves.clear()
-        self._moves[state, token_id] = after
+        if len(self.moves) >= MOVES_KEPT:
+            self.moves.clear()
+        self.moves[state, token_id] = after
         return after
 
     def step(self, state: int, data: bytes) -> int:

@@ -44,6 +44,8 @@ class Masks:
         self.vocabulary = vocabulary
         self.tables = tables or Tables(vocabulary)
         self.pool = RowPool(1 << 28) if pool is None else pool
+        self.words = self.tables.words
+        self.moves: dict[tuple[int, int], int] = {}  # states behind tokens that were asked for, see `advance`
         self._rows: dict = {}
         self._end = np.array(vocabulary.eos_ids, dtype=np.int32)
 

@@ -131,7 +131,8 @@ def test_rows_after_eviction_are_the_same():
 
 def test_rows_of_grammars_that_are_gone_are_let_go(engine):
     for n in range(30):
-        matcher = engine.matcher(Index(healfsa.regex(f"[a-z]{{{n}}}x").expression, engine.vocabulary, pool=engine._pool))
+        expression = healfsa.regex(f"[a-z]{{{n}}}x").expression
+        matcher = engine.matcher(Index(expression, engine.vocabulary, pool=engine._pool))
         matcher.allowed_row()
     held = engine.row_bytes
     del matcher

@@ -298,3 +298,36 @@ def test_nothing_can_finish_the_text_behind_this_prefill():
 
     with pytest.raises(PromptError, match="no sequence of tokens"):
         engine.matcher(healfsa.regex("abc"), prompt=Boundary((), prefill=b"ab"))
+
+
+def bits(row: np.ndarray) -> list[int]:
+    return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
+
+
+def test_masks_of_a_draft(engine):
+    a, b, x = (engine.vocabulary.encode(c)[0] for c in "abx")
+    end = engine.vocabulary.eos_ids[0]
+    matcher = engine.matcher(healfsa.regex("(ab)*"))
+    bitmask = np.full_like(engine.allocate_bitmask(8), 7)
+    tokens = [a, b, end, a, x, a]
+    assert matcher.fill_draft(tokens, bitmask, row=1) == [0, 1, 2]
+    assert matcher.n_accepted == 0 and (bitmask[0] == 7).all()
+    for k in range(4):
+        assert bits(bitmask[1 + k]) == allowed(matcher)
+        if k < 3:
+            matcher.accept_token(tokens[k])
+    assert not bitmask[5:].any()
+    with pytest.raises(MaskShapeError):
+        matcher.fill_draft(tokens, bitmask, row=2)
+
+
+def test_masks_of_a_draft_tree(engine):
+    a, b, c = (engine.vocabulary.encode(x)[0] for x in "abc")
+    matcher = engine.matcher(healfsa.regex("a(b|c)a|b[bc]*"))
+    tokens, parents = [a, b, b, c, b, a], [-1, -1, 0, 0, 1, 3]
+    bitmask = engine.allocate_bitmask(7)
+    assert matcher.fill_draft(tokens, bitmask, parents=parents) == [0, 1, 2, 3, 4, 5]
+    for k, path in enumerate([[], [a], [b], [a, b], [a, c], [b, b], [a, c, a]]):
+        twin = matcher.fork()
+        twin.accept_tokens(path)
+        assert bits(bitmask[k]) == allowed(twin)
