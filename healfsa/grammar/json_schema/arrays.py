@@ -43,7 +43,7 @@ class Aside:
 class Arrays:
     """Arrays of `least` to `most` items: `prefix` formulas by position, `rest` behind them.
 
-    `seen` items from the start count as evaluated (for `unevaluatedItems`), and so do items that satisfy one of `seen_if`.
+    `unique` is the pointer of `uniqueItems`, empty where it is not asked for. `seen` items from the start count as evaluated (for `unevaluatedItems`), and so do items that satisfy one of `seen_if`.
     """
 
     prefix: tuple[Node, ...] = ()
@@ -51,7 +51,7 @@ class Arrays:
     least: int = 0
     most: int | None = None
     contains: tuple[Contains, ...] = ()
-    unique: bool = False
+    unique: str = ""
     asides: tuple[Aside, ...] = ()
     seen: int = 0
     seen_if: tuple[Node, ...] = ()
@@ -137,7 +137,7 @@ def violations(a: Arrays, b: Arrays, without: Without) -> tuple[list[Arrays], in
     for part in b.contains:
         found += _miscounted(part)
     if b.unique and not a.unique:
-        found.append(Arrays(asides=(Aside(False, (Arrays(unique=True),)),)))
+        found.append(Arrays(asides=(Aside(False, (Arrays(unique=b.unique),)),)))
     found += [Arrays(asides=(Aside(not x.positive, x.facts),)) for x in b.asides]
     return found, costly
 

@@ -79,8 +79,8 @@ class Compiler:
         self.writer = writer_of(style)
         self.strings = StringText(self.writer)
         self.raw = StringText(RawWriter())
-        self.emitter = Emitter(self.writer, self.strings, self.formulas, self.shape, self.domain, self.key_body)
-        self.report: dict[ReportEntry, None] = {}
+        self.emitter = Emitter(self.writer, self.strings, self.formulas, self)
+        self.report: dict[str, ReportEntry] = {}
         self.emptied: dict[Node, str] = {}
         self._shapes: dict[Node, Shape] = {}
         self._active: dict[Node, None] = {}
@@ -278,7 +278,8 @@ class Compiler:
 
     def note(self, place: Place, keyword: str, status: str, text: str = "") -> None:
         """Write one line of the report."""
-        self.report.setdefault(ReportEntry(place.at(keyword), keyword, status, text))
+        pointer = place.at(keyword)
+        self.report.setdefault(pointer, ReportEntry(pointer, keyword, status, text))
 
     def refuse(self, place: Place, keyword: str, why: str, error: UnsupportedFeature | None = None) -> None:
         """Raise `UnsupportedFeature` with the pointer, or only note it where the caller asked for warnings."""
@@ -291,6 +292,12 @@ class Compiler:
             detail = known.message.partition(": ")[2]
             where = place.at(keyword)
             raise UnsupportedFeature(known.feature, pointer=where, instead=known.instead, detail=detail) from error
+
+    def refuse_unique(self, pointer: str) -> None:
+        """As `refuse`, for `uniqueItems` over items that are not of a finite set."""
+        if not self.warn:
+            raise UnsupportedFeature("uniqueItems", pointer=pointer, instead="items of a finite set, such as an enum")
+        self.report[pointer] = ReportEntry(pointer, "uniqueItems", "refused", "the items are not of a finite set")
 
     # the whole
 

@@ -4,7 +4,7 @@ In: formulas, through a compiler's `shape`. Out: expressions in the style of one
 Idea: scalars are written in place; arrays and objects become rules, built when they are asked for, so recursion needs no
     care. The keys of an object are ordered only in the outermost description; what is kept aside (unions, complements) is
     written in any order and intersected with it, so that two orders never meet.
-Cost: one rule a formula (and depth, in the pretty style).
+Cost: one rule a formula (and level, in the pretty style, which ends at `MOST_INDENTED` levels).
 Source: RFC 8259, sections 4 and 5.
 Not here: the meaning of formulas (see compiler.py), single strings and numbers.
 """
@@ -12,9 +12,8 @@ Not here: the meaning of formulas (see compiler.py), single strings and numbers.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from typing import Any
 
-from healfsa.errors import UnsupportedFeature
 from healfsa.grammar import expression as ex
 from healfsa.grammar.json_schema import numerals
 from healfsa.grammar.json_schema.arrays import Arrays
@@ -26,19 +25,18 @@ from healfsa.grammar.json_schema.shapes import Shape
 from healfsa.grammar.json_schema.strings_text import StringText
 from healfsa.grammar.json_schema.text import Writer
 
+MOST_INDENTED = 24
+"""Levels that the pretty style writes: each level is a language of its own there."""
+
 
 class Emitter:
-    """Writes formulas as expressions; `shape` tells their meaning, `domain` the finite set of values of some."""
+    """Writes formulas as expressions; `meaning` (the compiler) tells what they mean."""
 
-    def __init__(
-        self, writer: Writer, strings: StringText, formulas: Formulas, shape: Callable[[Node], Shape], domain, names
-    ) -> None:
+    def __init__(self, writer: Writer, strings: StringText, formulas: Formulas, meaning: Any) -> None:
         self.writer = writer
         self.formulas = formulas
         self.strings = strings
-        self.shape = shape
-        self.domain = domain
-        self.names = names
+        self.meaning = meaning
         self.ordered = writer.style.key_order == "schema"
         self.waiting: deque[ex.Rule] = deque()
         self._values: dict[tuple, ex.Expression] = {}
@@ -61,9 +59,9 @@ class Emitter:
         return self._values[key]
 
     def _make(self, node: Node, depth: int, ordered: bool) -> ex.Expression:
-        shape = self.shape(node)
+        shape = self.meaning.shape(node)
         scalars = self.scalars(shape)
-        if not shape.arrays and not shape.objects:
+        if depth > MOST_INDENTED or (not shape.arrays and not shape.objects):
             return scalars
         rule = ex.Rule(getattr(getattr(node, "place", None), "pointer", type(node).__name__.lower()))
         rule.build = lambda: self._containers(shape, depth, ordered)
@@ -126,9 +124,10 @@ class Emitter:
     def _unique(self, facts: Arrays, depth: int) -> ex.Expression:
         """Return the arrays without two equal items: each value of a finite set at most once, in any order."""
         nodes = [*facts.prefix, facts.rest] if facts.most is None or facts.most > len(facts.prefix) else [*facts.prefix]
-        members = self.domain(nodes)
+        members = self.meaning.domain(nodes)
         if members is None:
-            raise UnsupportedFeature("uniqueItems", instead="items from a finite set (enum, boolean, a range of integers)")
+            self.meaning.refuse_unique(facts.unique)
+            return ex.ANY_BYTES
         options = tuple(self.value(m, depth + 1, False) for m in members)
         inner = ex.Members(options, frozenset(), self.writer.comma(depth + 1), None, 1, None, False)
         return self.wrap_array(inner if options else ex.NOTHING, depth, True)
@@ -195,6 +194,6 @@ class Emitter:
         refused = [self.writer.bodies(listed)] if listed else []
         wanted = []
         for test in sorted(family.tests, key=repr):
-            body = self.strings.pattern(test.what) if isinstance(test.what, str) else self.names(test.what)
+            body = self.strings.pattern(test.what) if isinstance(test.what, str) else self.meaning.key_body(test.what)
             (wanted if test.positive else refused).append(body)
         return ex.both(*(wanted or [self.writer.any_body]), *(ex.complement(r) for r in refused))

@@ -72,7 +72,7 @@ def unique_items(compiler, place: Place, value: Any) -> Shape | None:
     """`uniqueItems`."""
     if not isinstance(value, bool):
         raise SchemaError(f"uniqueItems must be a boolean, not {kind(value)}", place.at("uniqueItems"), "uniqueItems")
-    return with_arrays(Arrays(unique=True)) if value else None
+    return with_arrays(Arrays(unique=place.at("uniqueItems"))) if value else None
 
 
 def contains(compiler, place: Place, value: Any) -> Shape:

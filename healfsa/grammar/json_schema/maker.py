@@ -60,4 +60,4 @@ def json_schema(
     compiler = Compiler(source, wanted, draft, resolver, on_unsupported == "warn")
     expression = compiler.expression()
     options = (wanted.key(), draft, on_unsupported)
-    return make_grammar(expression, "json_schema", text, *options, report_entries=tuple(compiler.report))
+    return make_grammar(expression, "json_schema", text, *options, report_entries=tuple(compiler.report.values()))

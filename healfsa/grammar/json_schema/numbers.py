@@ -15,7 +15,6 @@ from decimal import Decimal
 from fractions import Fraction
 
 
-
 @dataclass(frozen=True, slots=True)
 class Numbers:
     """A set of numbers: bounds ∩ multiples of `step` ∩ `only`, without `others` and without multiples of `not_steps`.

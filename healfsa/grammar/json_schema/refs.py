@@ -20,7 +20,6 @@ from referencing import Registry, Resource, Specification, exceptions
 from healfsa.errors import GrammarError, SchemaError
 
 
-
 def _careful(known: Specification) -> Specification:
     """Return the specification, with an `id` that is no string taken for an ordinary name."""
 

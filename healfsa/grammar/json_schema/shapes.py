@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from healfsa.errors import UnsupportedFeature
 from healfsa.grammar.json_schema import arrays, numbers, objects, strings
-from healfsa.grammar.json_schema.arrays import Aside, Arrays, Contains
+from healfsa.grammar.json_schema.arrays import Arrays, Aside, Contains
 from healfsa.grammar.json_schema.nodes import FALSE, TRUE, Formulas, Node
 from healfsa.grammar.json_schema.numbers import Numbers
 from healfsa.grammar.json_schema.objects import Holds, Objects
@@ -196,7 +196,9 @@ class Algebra:
             return FALSE, False
         if b is FALSE or self._nodes_apart(a, b, 2):
             return a, False
-        return self.formulas.all_of(a, self.formulas.negated(b)), not self._simple(b)
+        node, simple = self.formulas.all_of(a, self.formulas.negated(b)), self._simple(b)
+        left = self.known(node) if simple else None
+        return (FALSE if left is not None and left.is_empty() else node), not simple
 
     def _simple(self, node: Node) -> bool:
         """Say whether `node` speaks of scalars only."""

@@ -138,9 +138,11 @@ def _modern(source: Any) -> Any:
     hints = typing.get_type_hints(source, include_extras=True)
     fields = {}
     for name, hint in hints.items():
-        wrap = extensions.Required if name in source.__required_keys__ else extensions.NotRequired
-        bare = typing.get_args(hint)[0] if typing.get_origin(hint) in (typing.Required, typing.NotRequired) else hint
-        fields[name] = wrap[_modern(bare)]
+        origin = typing.get_origin(hint)
+        marked = origin in (typing.Required, typing.NotRequired)
+        required = origin is typing.Required if marked else name in source.__required_keys__
+        wrap = extensions.Required if required else extensions.NotRequired
+        fields[name] = wrap[_modern(typing.get_args(hint)[0] if marked else hint)]
     return extensions.TypedDict(source.__name__, fields)
 
 

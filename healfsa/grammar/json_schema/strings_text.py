@@ -19,7 +19,6 @@ from healfsa.grammar.json_schema.strings import ALL, Strings, Test
 from healfsa.grammar.json_schema.text import RawWriter, Writer
 from healfsa.grammar.regex import Node, compile_pattern, to_expression
 
-
 _CHARS = r"[\w \-:/,@#]"
 _WORDS = re.compile(rf"\^(?:(?P<one>{_CHARS}+)|\((?:\?:)?(?P<many>{_CHARS}+(?:\|{_CHARS}+)*)\))\$", re.ASCII)
 _START = re.compile(rf"\^((?:{_CHARS}(?![?*{{+|]))+)", re.ASCII)

@@ -29,7 +29,7 @@ class Style:
     ----------
     white_space : str
         "spaced" (default): at most one space behind `,` and `:`; "compact": none; "single": exactly `", "` and `": "`, as
-        `json.dumps` writes; "pretty": as `json.dumps(indent=...)` writes; "any": every insignificant white space.
+        `json.dumps` writes; "pretty": as `json.dumps(indent=...)` writes, to 24 levels; "any": every insignificant white space.
     indent : int
         Spaces a level, for "pretty".
     white_space_limit : int, optional
