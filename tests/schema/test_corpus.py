@@ -1,4 +1,4 @@
-"""Every keyword and the pairs that interact: our verdict, the jsonschema package's, and the naive reading of expressions."""
+"""Every keyword and the pairs that interact: ours, jsonschema's and the naive verdict."""
 
 from __future__ import annotations
 

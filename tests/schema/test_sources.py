@@ -60,7 +60,10 @@ def test_forms(source: object, valid: str, invalid: str) -> None:
 
 
 def test_a_component_of_an_api_description() -> None:
-    component = {"$ref": "#/components/schemas/Pet", "components": {"schemas": {"Pet": {"type": "object", "required": ["id"]}}}}
+    component = {
+        "$ref": "#/components/schemas/Pet",
+        "components": {"schemas": {"Pet": {"type": "object", "required": ["id"]}}},
+    }
     assert Judge(component).accepts('{"id":1}') and not Judge(component).accepts("{}")
 
 

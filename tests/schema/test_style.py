@@ -16,7 +16,7 @@ PERSON = {
     "properties": {"name": {"type": "string"}, "tags": {"type": "array", "items": {"type": "integer"}}, "note": {}},
     "required": ["name"],
 }
-VALUE = {"name": "Zoë \"x\"\n", "tags": [1, 2], "note": {"k": [None, True, 1.5e-07]}}
+VALUE = {"name": 'Zoë "x"\n', "tags": [1, 2], "note": {"k": [None, True, 1.5e-07]}}
 
 
 def accepts(style: Any, text: str, schema: Any = PERSON) -> bool:

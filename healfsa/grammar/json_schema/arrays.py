@@ -1,8 +1,8 @@
 """Arrays: what a schema asks of an array.
 
 In: formulas for items, counts, `contains`. Out: `Arrays`, closed under intersection; complement where it is cheap.
-Idea: positions have a formula each, the rest share one; `asides` holds what could not be merged: unions or complements of
-    other descriptions, in any key order.
+Idea: positions have a formula each, the rest share one; `asides` holds what could not be merged: unions or
+    complements of other descriptions, in any key order.
 Cost: O(prefix) an operation.
 Source: JSON Schema Core 2020-12, section 10.3.1; Validation, section 6.4.
 Not here: expressions (see arrays_text.py).
@@ -43,7 +43,8 @@ class Aside:
 class Arrays:
     """Arrays of `least` to `most` items: `prefix` formulas by position, `rest` behind them.
 
-    `unique` is the pointer of `uniqueItems`, empty where it is not asked for. `seen` items from the start count as evaluated (for `unevaluatedItems`), and so do items that satisfy one of `seen_if`.
+    `unique` is the pointer of `uniqueItems`, empty where it is not asked for. `seen` items from the start count as
+    evaluated (for `unevaluatedItems`), and so do items that satisfy one of `seen_if`.
     """
 
     prefix: tuple[Node, ...] = ()

@@ -1,9 +1,9 @@
 """The compiler of one schema: keywords to shapes, formulas to meaning.
 
 In: a root schema, a style, a draft. Out: `Compiler.expression()` and a report.
-Idea: a formula's shape is computed once; a schema's shape is the intersection of its keywords' shapes, in the order in which the
-    schema lists them. Shapes look only at keywords that speak about the same value, so recursion through properties and
-    items never comes back here; recursion through `$ref` alone does, and is an error.
+Idea: a formula's shape is computed once; a schema's shape is the intersection of its keywords' shapes, in the order
+    in which the schema lists them. Shapes look only at keywords that speak about the same value, so recursion through
+    properties and items never comes back here; recursion through `$ref` alone does, and is an error.
 Cost: one shape a formula.
 Source: JSON Schema Core 2020-12, sections 7.7, 10, 11.
 Not here: keywords (see keywords_*), texts (see emit.py).
@@ -191,7 +191,7 @@ class Compiler:
     # what is known of values
 
     def known(self, node: Node) -> Shape | None:
-        """Return the shape of `node`, or None where it is just being made, or too much would have to be made for a guess."""
+        """Return the shape of `node`, or None where it is not known without much making."""
         found = self._shapes.get(node)
         if found is not None or self._guessing >= MOST_GUESSES:
             return found

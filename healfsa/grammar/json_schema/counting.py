@@ -1,9 +1,9 @@
 """Arrays with `contains`: how many items of which kind were written.
 
 In: `Arrays` with `contains`, an emitter of values. Out: an expression with one rule a count.
-Idea: an item is written together with the decision which `contains` it satisfies, so the intersection is made on formulas, item by
-    item, and never on whole arrays. A rule stands for "after so many items with so many hits"; counts stop where they no
-    longer matter, and rules are built when a text reaches them.
+Idea: an item is written together with the decision which `contains` it satisfies, so the intersection is made on
+    formulas, item by item, and never on whole arrays. A rule stands for "after so many items with so many hits";
+    counts stop where they no longer matter, and rules are built when a text reaches them.
 Cost: rules up to the product of the bounds, of which a text sees one an item.
 Source: JSON Schema Core 2020-12, section 10.3.1.3; Validation, sections 6.4.4 and 6.4.5.
 Not here: arrays without `contains` (see emit.py).
@@ -52,7 +52,9 @@ class Counting:
         for decision in product(*(self._options(c, count, n) for c, n in zip(self.facts.contains, hits, strict=True))):
             node = self._node(count, decision)
             if node is not FALSE:
-                after = tuple(min(n + d, self._cap(c)) for n, d, c in zip(hits, decision, self.facts.contains, strict=True))
+                after = tuple(
+                    min(n + d, self._cap(c)) for n, d, c in zip(hits, decision, self.facts.contains, strict=True)
+                )
                 value = self.emitter.value(node, self.depth + 1, self.ordered)
                 parts.append(ex.concat(value, self._after(min(count + 1, self.settled), after)))
         return parts

@@ -1,9 +1,10 @@
 """Decimal numerals as expressions: ranges and divisibility over digits.
 
-In: exact bounds (`fractions.Fraction` with a finite decimal expansion). Out: expressions for unsigned numerals in a range, with
+In: exact bounds (`fractions.Fraction` with a finite decimal expansion). Out: expressions for unsigned numerals in a
+    range, with
 or without a fraction, and numerals whose value is a multiple of a step.
-Idea: numerals of equal length compare like strings, so a bound is a chain of digits with a way out at each of them; a multiple
-    of m is a walk over residues, one lazily built rule a residue.
+Idea: numerals of equal length compare like strings, so a bound is a chain of digits with a way out at each of them; a
+    multiple of m is a walk over residues, one lazily built rule a residue.
 Cost: a range is a few nodes a digit; divisibility by m at most m rules, made when they are reached.
 Not here: signs, exponents and which values are meant (see numbers.py).
 """
@@ -240,7 +241,9 @@ class Residues:
     def _after_whole(self, residue: int, places: int) -> ex.Expression:
         """Return how a numeral may go on behind its whole part: not at all, or with a fraction."""
         if places:
-            return ex.choice(self._end(residue, places), ex.concat(POINT, self._digits("fraction", residue, places - 1)))
+            return ex.choice(
+                self._end(residue, places), ex.concat(POINT, self._digits("fraction", residue, places - 1))
+            )
         return NO_FRACTION if residue == 0 else ex.NOTHING
 
     def _fraction(self, residue: int, places: int) -> ex.Expression:

@@ -1,8 +1,8 @@
 """Which keyword means what in which draft.
 
 In: the functions of the keywords_* files. Out: one table a draft, from keyword to function.
-Idea: tables, so that a draft is data. Keywords of older drafts that a newer one does not redefine keep their meaning where the
-    newer draft would ignore them (`dependencies`, `items` as a list): schemas that lack `$schema` use them.
+Idea: tables, so that a draft is data. Keywords of older drafts that a newer one does not redefine keep their meaning
+    where the newer draft would ignore them (`dependencies`, `items` as a list): schemas that lack `$schema` use them.
 Not here: what the functions do.
 """
 

@@ -1,9 +1,9 @@
 """From shapes to expressions: the texts of the values that a formula accepts.
 
 In: formulas, through a compiler's `shape`. Out: expressions in the style of one writer.
-Idea: scalars are written in place; arrays and objects become rules, built when they are asked for, so recursion needs no
-    care. The keys of an object are ordered only in the outermost description; what is kept aside (unions, complements) is
-    written in any order and intersected with it, so that two orders never meet.
+Idea: scalars are written in place; arrays and objects become rules, built when they are asked for, so recursion needs
+    no care. The keys of an object are ordered only in the outermost description; what is kept aside (unions,
+    complements) is written in any order and intersected with it, so that two orders never meet.
 Cost: one rule a formula (and level, in the pretty style, which ends at `MOST_INDENTED` levels).
 Source: RFC 8259, sections 4 and 5.
 Not here: the meaning of formulas (see compiler.py), single strings and numbers.

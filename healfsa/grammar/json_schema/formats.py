@@ -4,7 +4,8 @@ In: a format's name, a way to spell a character. Out: the expression of the stri
 Idea: each format is a pattern over characters, written in pieces after the grammar of its standard; the few that are no
     patterns (leap seconds, regular expressions, host names in Punycode) are built from rules.
 Cost: a pattern each; leap seconds and Punycode only where a text reaches them.
-Source: RFC 3339 (date and time, appendix A for durations), RFC 4122, RFC 6901, RFC 4648, and those named in formats_net.py.
+Source: RFC 3339 (date and time, appendix A for durations), RFC 4122, RFC 6901, RFC 4648, and those named in
+    formats_net.py.
 Not here: which keyword asserts them (see keywords_scalar.py).
 """
 

@@ -1,8 +1,9 @@
 """Host names, with or without Unicode.
 
 In: a way to spell a character. Out: the expressions of `hostname` and `idn-hostname`.
-Idea: letters, digits and hyphens are a pattern, and so are the rules for Unicode labels. Which labels in Punycode (`xn--…`) are
-    good is no regular question, so they are never written: the formats are narrowed here (see `formats.NARROWED`).
+Idea: letters, digits and hyphens are a pattern, and so are the rules for Unicode labels. Which labels in Punycode
+    (`xn--…`) are good is no regular question, so they are never written: the formats are narrowed here (see
+    `formats.NARROWED`).
 Cost: a pattern.
 Source: RFC 1123 section 2.1, RFC 5890 to 5893 (IDNA 2008).
 Not here: which code points are legal in a label (see idna_tables.py).

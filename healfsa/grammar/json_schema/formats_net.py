@@ -1,7 +1,8 @@
 """Formats of the net: addresses, mailboxes, URIs, as patterns.
 
 In: nothing. Out: patterns (Python syntax, ASCII classes), one a format.
-Source: RFC 3986 (URI), RFC 3987 (IRI), RFC 6570 (templates), RFC 5321 section 4.1.2 and RFC 6531 (mailboxes), RFC 4291 (IPv6).
+Source: RFC 3986 (URI), RFC 3987 (IRI), RFC 6570 (templates), RFC 5321 section 4.1.2 and RFC 6531 (mailboxes), RFC
+    4291 (IPv6).
 Not here: how a pattern becomes an expression (see formats.py), host names (see formats_host.py).
 """
 
@@ -88,7 +89,9 @@ DOMAIN = rf"(?:{_LABEL}(?:\.{_LABEL})*|{_ADDRESS})"
 EMAIL = rf"{LOCAL}@{DOMAIN}"
 _WIDE_LABEL = "[A-Za-z0-9\u0080-\U0010ffff](?:[A-Za-z0-9\\-\u0080-\U0010ffff]{0,61}[A-Za-z0-9\u0080-\U0010ffff])?"
 _DOT = "[.\u3002\uff0e\uff61]"
-IDN_EMAIL = rf"{_local(_WIDE_ATEXT, chr(0x80) + '-' + chr(0x10FFFF))}@(?:{_WIDE_LABEL}(?:{_DOT}{_WIDE_LABEL})*|{_ADDRESS})"
+IDN_EMAIL = (
+    rf"{_local(_WIDE_ATEXT, chr(0x80) + '-' + chr(0x10FFFF))}@(?:{_WIDE_LABEL}(?:{_DOT}{_WIDE_LABEL})*|{_ADDRESS})"
+)
 
 
 def limited_email(render: Callable[[str], ex.Expression], encode: Encode) -> ex.Expression:

@@ -1,8 +1,8 @@
 """The format `regex`: strings that are regular expressions of ECMA-262.
 
 In: a way to spell a character. Out: an expression with a rule for what stands between brackets.
-Idea: the grammar of patterns in Unicode mode, written as rules. What is not context-free is narrowed: counts `{n,m}` up to nine
-    or with more digits in m than in n, ranges in classes within one of a-z, A-Z, 0-9, no back-references.
+Idea: the grammar of patterns in Unicode mode, written as rules. What is not context-free is narrowed: counts `{n,m}`
+    up to nine or with more digits in m than in n, ranges in classes within one of a-z, A-Z, 0-9, no back-references.
 Cost: some dozens of nodes.
 Source: ECMA-262, section 22.2.1.
 Not here: reading patterns (see healfsa.grammar.regex).
@@ -21,7 +21,9 @@ _CLASS_ESCAPES = _ESCAPES.replace("bB", "b").replace("|c[", r"|-|c[")
 _LESS = "|".join(f"{a},[{a}-9]" for a in range(10))
 _MORE = "|".join(rf"[0-9]{{{n}}},[1-9][0-9]{{{n}}}" for n in range(1, 5))
 _QUANTIFIER = rf"(?:[*+?]|\{{(?:[0-9]+,?|{_LESS}|{_MORE})\}})\??"
-_WITHIN = "|".join(f"{chr(a)}-[{chr(a)}-{last}]" for first, last in ("az", "AZ", "09") for a in range(ord(first), ord(last) + 1))
+_WITHIN = "|".join(
+    f"{chr(a)}-[{chr(a)}-{last}]" for first, last in ("az", "AZ", "09") for a in range(ord(first), ord(last) + 1)
+)
 _CLASS = rf"\[\^?-?(?:{_WITHIN}|[^\\\]\[\-]|{_CLASS_ESCAPES})*-?\]"
 
 

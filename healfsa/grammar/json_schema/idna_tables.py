@@ -1,8 +1,8 @@
 """Which code points a host name's label may hold, and in which company.
 
 In: the standard library's Unicode data. Out: patterns over characters.
-Idea: the derived property of RFC 5892 is computed from categories, normalisation and case folding, so there is no table to keep;
-    context and Bidi rules are patterns.
+Idea: the derived property of RFC 5892 is computed from categories, normalisation and case folding, so there is no
+    table to keep; context and Bidi rules are patterns.
 Cost: one pass over all code points, at the first use of `idn-hostname`.
 Source: RFC 5892 (derived property, appendix A: context rules), RFC 5893 section 2 (Bidi rule).
 Not here: lengths and dots (see formats_host.py).
@@ -71,7 +71,10 @@ def label_pattern() -> str:
 def refused_patterns() -> list[str]:
     """Return patterns of labels that break a context rule of RFC 5892, appendix A."""
     greek, hebrew = _scripts()["greek"], _scripts()["hebrew"]
-    virama, kana = _sets()["virama"], "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff"
+    virama, kana = (
+        _sets()["virama"],
+        "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff",
+    )
     dual = _scripts()["arabic"]
     joined = rf"(?<=[{dual}])\u200c(?=[{dual}])"
     return [
@@ -109,7 +112,7 @@ def left_pattern() -> str:
 
 
 def bidi_pattern() -> str:
-    """Return the pattern of the Bidi rule, which holds for all labels of a name where one has right-to-left characters."""
+    """Return the pattern of the Bidi rule, for all labels of a name where one runs from right to left."""
     sets, weak = _bidi_sets()
     first = sets["R"] + sets["AL"]
     ends = [rf"[{first}{sets[d]}{weak}]*[{first}{sets[d]}][{sets['NSM']}]*" for d in ("AN", "EN")]

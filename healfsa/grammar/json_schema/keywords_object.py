@@ -1,7 +1,8 @@
 """Keywords for objects.
 
 In: a compiler, a place, the keyword's value. Out: the shape that the keyword leaves, or None where it only annotates.
-Idea: `properties`, `patternProperties` and `additionalProperties` are one group: together they give every key a formula.
+Idea: `properties`, `patternProperties` and `additionalProperties` are one group: together they give every key a
+    formula.
 Source: JSON Schema Core 2020-12, sections 10.2.2.4, 10.3.2, 11.3; Validation, section 6.5.
 Not here: which draft has which keyword (see drafts.py).
 """
@@ -58,7 +59,9 @@ def group(compiler, place: Place, keyword: str) -> Shape | None:
     listed += tuple((n, TRUE) for w in words.values() for n in sorted(w) if n not in names)
     merged = {n: _merged(compiler, n, node, tuple(nodes.items())) for n, node in listed}
     seen = Seen(frozenset(names), frozenset(patterns), closed) if compiler.track else objects.NOT_SEEN
-    return with_objects(objects.tidy(replace(found, listed=tuple(merged.items()), families=families, seen=seen), compiler.holds))
+    return with_objects(
+        objects.tidy(replace(found, listed=tuple(merged.items()), families=families, seen=seen), compiler.holds)
+    )
 
 
 def _pattern_node(compiler, place: Place, pattern: str, schema: Any) -> Node:

@@ -109,7 +109,9 @@ def format_(compiler, place: Place, value: Any) -> Shape | None:
         compiler.note(place, "format", "annotation", f"unknown format {value!r}")
         return None
     if value in formats.NARROWED and compiler.writer.style.escapes == "any":
-        raise UnsupportedFeature(f"format {value!r}", detail=formats.NARROWED[value], instead="another style, or a pattern")
+        raise UnsupportedFeature(
+            f"format {value!r}", detail=formats.NARROWED[value], instead="another style, or a pattern"
+        )
     return with_strings(tests=frozenset((Test("format", value),)))
 
 

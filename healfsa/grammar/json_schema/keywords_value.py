@@ -103,9 +103,7 @@ def _constant(compiler, value: Any, pointer: str, keyword: str) -> Node:
 def _constant_object(compiler, value: dict, pointer: str, keyword: str) -> objects.Objects:
     listed = tuple((k, _constant(compiler, v, pointer, keyword)) for k, v in value.items())
     names = tuple(value)
-    return objects.Objects(
-        listed, names, objects.CLOSED, frozenset(names), len(names), len(names), implicit=False
-    )
+    return objects.Objects(listed, names, objects.CLOSED, frozenset(names), len(names), len(names), implicit=False)
 
 
 def branches(compiler, place: Place, value: Any, keyword: str) -> list[Shape]:

@@ -1,8 +1,9 @@
 """Formulas over schemas: what the value at one place must satisfy.
 
 In: located schemas, constants. Out: interned formula nodes; equal formulas are one object.
-Idea: a property that several schemas speak about must satisfy all of them, so the value of a property is a Boolean formula whose
-    atoms are schemas. Formulas are only combined here; what they mean is decided when a text reaches them (compiler.py).
+Idea: a property that several schemas speak about must satisfy all of them, so the value of a property is a Boolean
+    formula whose atoms are schemas. Formulas are only combined here; what they mean is decided when a text reaches them
+    (compiler.py).
 Cost: O(parts) a node; flattening keeps `AllOf` of `AllOf` away.
 Not here: meaning (see shapes.py, compiler.py).
 """

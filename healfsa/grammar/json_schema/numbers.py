@@ -19,7 +19,8 @@ from fractions import Fraction
 class Numbers:
     """A set of numbers: bounds ∩ multiples of `step` ∩ `only`, without `others` and without multiples of `not_steps`.
 
-    `integral` marks the type integer: plain style writes it without a fraction; `text` that draft 4 forbids the fraction.
+    `integral` marks the type integer: plain style writes it without a fraction; `text` that draft 4 forbids the
+    fraction.
     """
 
     low: Fraction | None = None

@@ -1,8 +1,8 @@
 """Numerals: the spellings of a set of numbers in a style.
 
 In: `Numbers`, a `Style`. Out: an expression over the bytes of JSON numbers.
-Idea: a number with an exponent E is its mantissa shifted by E places, so a range or a step over exponents is the same range or
-    step over mantissas, shifted: every mantissa for small exponents, mantissas from 1 to 10 for large ones.
+Idea: a number with an exponent E is its mantissa shifted by E places, so a range or a step over exponents is the same
+    range or step over mantissas, shifted: every mantissa for small exponents, mantissas from 1 to 10 for large ones.
 Cost: the whole language of a bounded number is about 2·`SHIFTS` ranges; the plain style two or three.
 Source: RFC 8259, section 6; CPython's `float.__repr__`.
 Not here: digits (see decimals.py). Exponents beyond `SHIFTS` with a mantissa that is not from 1 to 10 (`0.001e50`) are
@@ -201,7 +201,7 @@ def _floating(bounds: tuple, first: int | None, last: int | None, facts: Numbers
 
 
 def _round_mantissa(facts: Numbers, first: int | None) -> ex.Expression | None:
-    """Return the mantissas from 1 to 10 for exponents from `first` on; None where a step cannot be decided from them."""
+    """Return the mantissas from 1 to 10 for exponents from `first` on; None where that leaves a step open."""
     if facts.not_steps:
         return None
     if facts.step is None:

@@ -1,8 +1,9 @@
 """Objects: what a schema asks of an object.
 
 In: formulas for keys, counts, required names. Out: `Objects`, closed under intersection; complement where it is cheap.
-Idea: names that a schema speaks of are listed with a formula each; all other keys fall into disjoint families (told apart by
-    patterns and `propertyNames`), each with one formula. So merging two schemas is look-up by name and a product of families.
+Idea: names that a schema speaks of are listed with a formula each; all other keys fall into disjoint families (told
+    apart by patterns and `propertyNames`), each with one formula. So merging two schemas is look-up by name and a
+    product of families.
 Cost: O(names + families²) an operation.
 Source: JSON Schema Core 2020-12, section 10.3.2; Validation, section 6.5.
 Not here: expressions (see objects_text.py).
@@ -61,8 +62,8 @@ CLOSED = (Family(frozenset(), FALSE),)
 class Objects:
     """Objects of `least` to `most` members; every key that is not listed is in exactly one of `families`.
 
-    `listed` are names with formulas; `order` are those that `properties` names, in its order. `implicit` says that nothing was
-    said about other keys.
+    `listed` are names with formulas; `order` are those that `properties` names, in its order. `implicit` says that
+    nothing was said about other keys.
     """
 
     listed: tuple[tuple[str, Node], ...] = ()
@@ -79,7 +80,16 @@ class Objects:
     def __hash__(self) -> int:
         """Return the hash, computed once: descriptions are long and often looked up."""
         if not self._hash:
-            parts = (self.listed, self.order, self.families, self.required, self.least, self.most, self.asides, self.seen)
+            parts = (
+                self.listed,
+                self.order,
+                self.families,
+                self.required,
+                self.least,
+                self.most,
+                self.asides,
+                self.seen,
+            )
             self._hash.append(hash(parts))
         return self._hash[0]
 
@@ -180,7 +190,9 @@ def violations(a: Objects, b: Objects, holds: Holds, without: Without) -> tuple[
         costly += hard
     if a.families != b.families and _family_violated(a, b, without):
         names = tuple((name, TRUE) for name in dict.fromkeys(n for n, _ in (*b.listed, *a.listed)))
-        found.append(Objects(asides=(Aside(False, (replace(ALL, listed=names, families=b.families, implicit=False),)),)))
+        found.append(
+            Objects(asides=(Aside(False, (replace(ALL, listed=names, families=b.families, implicit=False),)),))
+        )
         costly += 1
     if b.least > max(len(b.required), a.least):
         found.append(Objects(most=b.least - 1))
@@ -224,10 +236,12 @@ def split_families(patterned: list[tuple[str, Node]], other: Node) -> tuple[Fami
 
 
 def by_presence(facts: Objects) -> tuple[Objects, ...]:
-    """Return `facts`, split by the presence of its one optional name: unions over one name then stay small in products."""
+    """Return `facts`, split by the presence of its one optional name: products of such unions stay small."""
     if len(facts.listed) != 1 or facts.required or facts.families != OPEN:
         return (facts,)
     name, node = facts.listed[0]
     if node is FALSE:
         return (facts,)
-    return replace(facts, listed=((name, FALSE),)), replace(facts, required=frozenset((name,)), least=max(1, facts.least))
+    return replace(facts, listed=((name, FALSE),)), replace(
+        facts, required=frozenset((name,)), least=max(1, facts.least)
+    )

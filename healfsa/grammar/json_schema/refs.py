@@ -1,8 +1,8 @@
 """Places and references: where a schema lies, and what `$ref` and its kin point to.
 
 In: a root schema, references. Out: `Place` values (schema, JSON pointer, resolver, draft).
-Idea: the `referencing` library knows base URIs, anchors and drafts; a place adds the pointer for messages and a key that is
-    equal for equal places, dynamic scope included, so that recursion comes back to a place that is known.
+Idea: the `referencing` library knows base URIs, anchors and drafts; a place adds the pointer for messages and a key
+    that is equal for equal places, dynamic scope included, so that recursion comes back to a place that is known.
 Cost: a look-up a reference.
 Source: JSON Schema Core 2020-12, section 8.2; 2019-09, section 8.2.4.
 Not here: what the schema at a place means.
@@ -163,7 +163,9 @@ class References:
     def _target(self, place: Place, resolved: Any, reference: str, keyword: str) -> Place:
         schema = resolved.contents
         if not isinstance(schema, (dict, bool)):
-            raise SchemaError(f"{keyword} {reference!r} points to something that is no schema", place.at(keyword), keyword)
+            raise SchemaError(
+                f"{keyword} {reference!r} points to something that is no schema", place.at(keyword), keyword
+            )
         draft = draft_of(schema, place.draft, False)
         return self._place(schema, reference, draft, resolved.resolver)
 

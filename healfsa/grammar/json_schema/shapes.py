@@ -1,9 +1,10 @@
 """Shapes: what a formula means, split by type, as unions of descriptions.
 
-In: descriptions (`Numbers`, `Strings`, `Arrays`, `Objects`). Out: `Shape`, with union, intersection, complement, difference.
-Idea: types are disjoint, so every operation works type by type, and what is left of most real schemas is one description a
-    type. Products that would grow too large, and complements that are not cheap, are kept aside as they are (`Aside`): the
-    automaton intersects them, in any key order, so that the style is applied once only.
+In: descriptions (`Numbers`, `Strings`, `Arrays`, `Objects`). Out: `Shape`, with union, intersection, complement,
+    difference.
+Idea: types are disjoint, so every operation works type by type, and what is left of most real schemas is one
+    description a type. Products that would grow too large, and complements that are not cheap, are kept aside as they
+    are (`Aside`): the automaton intersects them, in any key order, so that the style is applied once only.
 Cost: products up to `MOST_PRODUCTS` descriptions.
 Not here: keywords (see the keywords_* files), expressions.
 """
@@ -50,7 +51,7 @@ NONE = Shape(False, frozenset(), (), (), (), ())
 
 @dataclass(frozen=True, slots=True)
 class Algebra:
-    """Operations on shapes; needs the formulas' maker, a judge of keys, and the shapes of members where they are known."""
+    """Operations on shapes; needs the formulas' maker, a judge of keys, and the shapes that are known."""
 
     formulas: Formulas
     holds: Holds
@@ -91,7 +92,10 @@ class Algebra:
 
     def _lacking(self, facts: Arrays, part: Contains, depth: int) -> bool:
         """Say whether an item that `part` demands plainly cannot be."""
-        nodes = {*facts.prefix[part.start :], *([facts.rest] if facts.most is None or facts.most > len(facts.prefix) else [])}
+        nodes = {
+            *facts.prefix[part.start :],
+            *([facts.rest] if facts.most is None or facts.most > len(facts.prefix) else []),
+        }
         return part.least > 0 and all(self._nodes_apart(n, part.node, depth) for n in nodes)
 
     def meet_objects(self, a: Objects, b: Objects) -> Objects | None:
@@ -109,7 +113,9 @@ class Algebra:
         names = {}
         for other in others:
             for name, node in other.listed:
-                names[name] = self.formulas.all_of(names.get(name, self.formulas.mentioned(node)), self.formulas.mentioned(node))
+                names[name] = self.formulas.all_of(
+                    names.get(name, self.formulas.mentioned(node)), self.formulas.mentioned(node)
+                )
         listing = Objects(listed=tuple(names.items()))
         joined = self.meet_objects(a, listing) if names else a
         return joined and replace(joined, asides=_with(joined.asides, self._aside(positive, others)))

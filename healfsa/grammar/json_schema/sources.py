@@ -1,9 +1,10 @@
 """The forms in which a schema may come.
 
-In: a dict, JSON text, a pydantic model or type, a dataclass, TypedDict, annotation, function, or a tool's wrapper around a schema.
+In: a dict, JSON text, a pydantic model or type, a dataclass, TypedDict, annotation, function, or a tool's wrapper
+    around a schema.
 Out: the schema as JSON values, and its text (the key of caches).
-Idea: everything that is no schema yet goes through pydantic's `TypeAdapter`; a function's arguments become the properties of
-    an object.
+Idea: everything that is no schema yet goes through pydantic's `TypeAdapter`; a function's arguments become the
+    properties of an object.
 Cost: reading; depth and kinds are checked level by level, so no input recurses.
 Not here: what the schema means (see compiler.py).
 """

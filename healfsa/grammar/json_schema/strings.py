@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """One test of a string: kind "pattern" (search semantics), "format" (a name) or "any" (one of several descriptions)."""
+    """One test of a string: kind "pattern" (search semantics), "format" (a name) or "any" (one of several)."""
 
     kind: str
     what: object

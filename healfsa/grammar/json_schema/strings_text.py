@@ -1,8 +1,8 @@
 """Strings as text: patterns, formats, lengths and finite sets inside quotes.
 
 In: `Strings`, a `Writer`. Out: the expression of the characters between the quotes.
-Idea: a pattern's tree is rendered with the writer's characters, so escapes are handled once, below the pattern; lengths are
-    counters over the same characters, intersected.
+Idea: a pattern's tree is rendered with the writer's characters, so escapes are handled once, below the pattern;
+    lengths are counters over the same characters, intersected.
 Cost: a pattern is compiled once a writer.
 Source: JSON Schema Validation 2020-12, sections 6.3.3 (search semantics, ECMA-262) and 7.
 Not here: what formats mean (see formats.py).

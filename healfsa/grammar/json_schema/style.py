@@ -1,6 +1,7 @@
 """How the JSON text should look: the second language, beside what the schema accepts.
 
-In: the user's wishes. Out: a `Style` value that the writer (text.py) turns into separators, escapes and number spellings.
+In: the user's wishes. Out: a `Style` value that the writer (text.py) turns into separators, escapes and number
+    spellings.
 Idea: a schema says which JSON values are meant; a style says which of the many texts of one value may be written.
 Not here: expressions (text.py), the meaning of a schema.
 """
@@ -28,8 +29,9 @@ class Style:
     Parameters
     ----------
     white_space : str
-        "spaced" (default): at most one space behind `,` and `:`; "compact": none; "single": exactly `", "` and `": "`, as
-        `json.dumps` writes; "pretty": as `json.dumps(indent=...)` writes, to 24 levels; "any": every insignificant white space.
+        "spaced" (default): at most one space behind `,` and `:`; "compact": none; "single": exactly `", "` and `":
+        "`, as `json.dumps` writes; "pretty": as `json.dumps(indent=...)` writes, to 24 levels; "any": every
+        insignificant white space.
     indent : int
         Spaces a level, for "pretty".
     white_space_limit : int, optional
@@ -43,8 +45,8 @@ class Style:
     non_ascii : str
         "raw", "escaped" (`\\u00e9`) or "any", for characters beyond ASCII.
     additional : str
-        "standard": what `additionalProperties` is when it is absent is what the standard says (anything); "closed": objects
-        that list properties have no others unless the schema says so.
+        "standard": what `additionalProperties` is when it is absent is what the standard says (anything); "closed":
+        objects that list properties have no others unless the schema says so.
     """
 
     white_space: str = "spaced"

@@ -1,8 +1,9 @@
 """The atoms of JSON text in one style: characters, strings, separators, brackets, constants.
 
 In: a `Style`, code point ranges, Python strings. Out: expressions over bytes.
-Idea: everything above this file speaks of characters and values; only here are they spelled. A character has one spelling
-    in the minimal style and up to seven in the whole language, so a pattern compiled through `character` is right in both.
+Idea: everything above this file speaks of characters and values; only here are they spelled. A character has one
+    spelling in the minimal style and up to seven in the whole language, so a pattern compiled through `character` is
+    right in both.
 Cost: a range of code points is a handful of nodes, made once and shared.
 Source: RFC 8259, sections 2, 7; what Python's `json.dumps` writes.
 Not here: numbers (see numbers.py), which values a schema means.
@@ -28,7 +29,7 @@ _WHITE = ex.byte_set(b" \t\n\r")
 
 
 class Writer:
-    """Spells JSON text in one style; shared by all schemas of the style, it keeps only memos of what is made again and again."""
+    """Spells JSON text in one style; shared by all schemas of the style, it keeps only memos."""
 
     def __init__(self, style: Style) -> None:
         self.style = style

@@ -1,7 +1,9 @@
 """JSON values of schemas: exact numbers, one canonical text a value, and the description of a single value.
 
-In: Python values out of `json.loads` or a user's dict. Out: canonical texts for comparison, shapes for `const` and `enum`.
-Idea: values are equal when their canonical texts are (1, 1.0 and 1e0 are one value; true is not 1; member order is free).
+In: Python values out of `json.loads` or a user's dict. Out: canonical texts for comparison, shapes for `const` and
+    `enum`.
+Idea: values are equal when their canonical texts are (1, 1.0 and 1e0 are one value; true is not 1; member order is
+    free).
 Cost: O(size of the value).
 Not here: reading a schema from its sources (see sources.py).
 """
