@@ -35,7 +35,7 @@ class MembersEmitter(Emitter):
 
     def document(self, node: Node) -> ex.Expression:
         """Return the arguments that `node` accepts."""
-        return ex.choice(*(self.block(facts, self.ordered) for facts in self.shape(node).objects))
+        return ex.choice(*(self.block(facts, self.ordered) for facts in self.meaning.shape(node).objects))
 
     def block(self, facts: Objects, ordered: bool) -> ex.Expression:
         """Return the arguments of one description."""
@@ -48,7 +48,7 @@ class MembersEmitter(Emitter):
     def _elements(self, facts: Objects, ordered: bool) -> ex.Expression:
         known = dict(facts.listed)
         order = list(dict.fromkeys([*(n for n in facts.order if n in known), *known]))
-        listed = [(n, self._element(self._name(n), self.shape(known[n]))) for n in order]
+        listed = [(n, self._element(self._name(n), self.meaning.shape(known[n]))) for n in order]
         written = [(n, e) for n, e in listed if e is not ex.NOTHING]
         if facts.required - {n for n, _ in written}:
             return ex.NOTHING
@@ -72,7 +72,7 @@ class MembersEmitter(Emitter):
     def _others(self, facts: Objects, listed: list[str]) -> ex.Expression | None:
         if self.writer.style.additional == "closed" and facts.implicit and facts.order:
             return None
-        parts = [self._element(self._family(f, listed), self.shape(f.node)) for f in facts.families]
+        parts = [self._element(self._family(f, listed), self.meaning.shape(f.node)) for f in facts.families]
         found = ex.choice(*parts)
         return None if found is ex.NOTHING else found
 

@@ -55,7 +55,7 @@ class PythonEmitter(Emitter):
 
     def document(self, node: Node) -> ex.Expression:
         """Return the keyword arguments that `node` accepts."""
-        return ex.choice(*(self.block(facts, self.ordered) for facts in self.shape(node).objects))
+        return ex.choice(*(self.block(facts, self.ordered) for facts in self.meaning.shape(node).objects))
 
     def block(self, facts: Objects, ordered: bool) -> ex.Expression:
         """Return the keyword arguments of one description; names that it does not list are not written."""

@@ -59,7 +59,7 @@ class QuotedEmitter(Emitter):
 
     def document(self, node: Node) -> ex.Expression:
         """Return the arguments that `node` accepts."""
-        return ex.choice(*(self.object(facts, 0, self.ordered) for facts in self.shape(node).objects))
+        return ex.choice(*(self.object(facts, 0, self.ordered) for facts in self.meaning.shape(node).objects))
 
     def array(self, facts: Arrays, depth: int, ordered: bool) -> ex.Expression:
         """Return the texts of the arrays in `facts`."""
