@@ -73,7 +73,7 @@ def test_a_client_that_leaves_frees_its_row(tiny):
     with RunningServer(*tiny) as running:
         with running.client.stream("POST", "/v1/completions", json=LONG | {"stream": True}) as response:
             next(response.iter_lines())
-            assert running.served.backend.load[0] == 1
+            assert running.served.backend.load != (0, 0)  # it runs, or its prompt is still being read
         assert idle(running, 5)
         with pytest.raises(httpx.ReadTimeout):
             httpx.post(running.url + "/v1/completions", json=LONG, timeout=0.3)
