@@ -158,7 +158,8 @@ def examples(language: Expression | Automaton, n: int) -> list[str]:
     automaton = _built(language)
     if automaton is None or n <= 0:
         return []
-    graph, found = Graph(automaton), {}
+    graph = Graph(automaton)
+    found: dict[bytes, None] = {}
     for seed in range(2 * n):
         found[_random_text(graph, random.Random(seed))] = None
         if len(found) >= n:

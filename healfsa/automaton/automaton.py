@@ -56,6 +56,7 @@ class Automaton:
         self.stage = "load"
         self.start = 0
         self.specials: tuple[str, ...] = ()
+        self.memory = np.zeros(0, dtype=np.int32)
 
     @classmethod
     def from_expression(

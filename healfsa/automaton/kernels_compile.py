@@ -14,11 +14,14 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import llvmlite.binding
 import numba
 import numpy as np
 from numba import njit, types
+
+config: Any = numba.config  # numba's settings are attributes that type checkers do not see
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -58,23 +61,24 @@ class PlainWords(np.ndarray):
 
 def as_words(array: np.ndarray) -> np.ndarray:
     """Return the array in the form that kernels read: itself, or `PlainWords` with NUMBA_DISABLE_JIT."""
-    return array.view(PlainWords) if numba.config.DISABLE_JIT else array
+    return array.view(PlainWords) if config.DISABLE_JIT else array
 
 
-def in_folder(folder: str, compile_one: Callable[[], Callable]) -> Callable:
+def in_folder(folder: str, compile_one: Callable[[], Any]) -> Any:
     """Return what `compile_one` makes, with its cache in `folder`."""
-    kept = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = folder
+    kept = config.CACHE_DIR
+    config.CACHE_DIR = folder
     try:
         return compile_one()
     finally:
-        numba.config.CACHE_DIR = kept
+        config.CACHE_DIR = kept
 
 
 def compile_cached(function: Callable, folder: str, signature: object, options: dict) -> Callable:
     """Return numba's dispatcher for `function`, with its cache in `folder`."""
     args = () if signature is None else (signature,)
-    return in_folder(folder, lambda: njit(*args, cache=True, nogil=True, _nrt=False, **options)(function))
+    chosen: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False, **options}
+    return in_folder(folder, lambda: njit(*args, **chosen)(function))
 
 
 def by_symbol(room: str, function: Callable) -> Callable:
@@ -90,7 +94,7 @@ def by_symbol(room: str, function: Callable) -> Callable:
     return types.ExternalFunction(name, signature)
 
 
-def put_off(dispatcher: Callable, signature: object) -> Callable:
+def put_off(dispatcher: Any, signature: object) -> Callable:
     """Compile (or load) a kernel with its signature only when a kernel that calls it is compiled."""
 
     def call_template(args: tuple, kws: dict) -> tuple:

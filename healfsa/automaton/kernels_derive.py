@@ -12,11 +12,11 @@ Not here: whether the derivative is empty (kernels_live).
 
 from __future__ import annotations
 
-from numba import carray, config
+from numba import carray
 
 from healfsa.automaton.kernels_both import make_both, push_operands
 from healfsa.automaton.kernels_choice import make_choice
-from healfsa.automaton.kernels_compile import by_symbol
+from healfsa.automaton.kernels_compile import by_symbol, config
 from healfsa.automaton.kernels_members import (
     AFTER,
     NEXT,
