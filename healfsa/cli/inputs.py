@@ -34,14 +34,14 @@ def grammar_of(
     GrammarError
         More than one kind was given, or the grammar is wrong.
     """
-    given = [bool(regex is not None), bool(choices), bool(schema)]
+    given = [bool(regex is not None), bool(choices), schema is not None]
     if sum(given) > 1:
         raise GrammarError("give only one of --regex, --choice and --schema")
     if regex is not None:
         return healfsa.regex(regex, dialect=dialect)
     if choices:
         return healfsa.choice(*choices)
-    if schema:
+    if schema is not None:
         return healfsa.json_schema(_schema_text(schema))
     return None
 
@@ -54,6 +54,8 @@ def _schema_text(schema: str) -> str:
         return Path(schema).read_text(encoding="utf-8")
     except OSError as failure:
         raise HealFSAError(f"cannot read the schema {schema!r}: {failure.strerror}") from None
+    except UnicodeDecodeError as failure:
+        raise HealFSAError(f"the schema {schema!r} is not UTF-8: byte {failure.start}") from None
 
 
 def vocabulary_of(tokenizer: str | None) -> healfsa.Vocabulary:

@@ -246,7 +246,7 @@ class Matcher:
         RollbackTooFar
             Fewer were accepted; the matcher is as it was.
         """
-        if not 0 <= n < self._length:
+        if not isinstance(n, int) or not 0 <= n < self._length:
             raise RollbackTooFar(n, self._length - 1)
         self._length -= n
         place = self._trail[self._length - 1]
