@@ -17,6 +17,7 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
+from numpy import array_equal
 
 DENSE_ABOVE = 2048  # tokens: more than these are kept as words
 NO_WORDS = np.zeros(0, dtype=np.int32)
@@ -38,8 +39,13 @@ class Row:
         self.tokens = tokens
         self.nbytes = OVERHEAD + missing.nbytes + tokens.nbytes + (0 if shared else base.nbytes)
         words = id(base) if shared else blake2b(base.data, digest_size=16).digest()
-        self.content = words, missing.tobytes(), tokens.tobytes()
+        middle = int(tokens[len(tokens) // 2]) if len(tokens) else -1
+        self.content = words, len(missing), len(tokens), middle  # equal for equal rows, and seldom for others
         self.users = 0
+
+    def equals(self, other: Row) -> bool:
+        """Say whether two rows with equal contents allow the same tokens."""
+        return array_equal(self.tokens, other.tokens) and array_equal(self.missing, other.missing)
 
 
 class RowPool:
@@ -67,6 +73,8 @@ class RowPool:
             if key in rows:
                 return rows[key]
             kept = self._kept.setdefault(row.content, row)
+            if kept is not row and not kept.equals(row):
+                kept = row  # kept too, but not found again
             self.nbytes += row.nbytes if kept is row else 0
             kept.users += 1
             rows[key] = kept
@@ -95,6 +103,7 @@ class RowPool:
             rows.clear()
             for row in gone:
                 row.users -= 1
-                if row.users == 0 and self._kept.get(row.content) is row:
-                    del self._kept[row.content]
+                if row.users == 0:
                     self.nbytes -= row.nbytes
+                    if self._kept.get(row.content) is row:
+                        del self._kept[row.content]

@@ -36,7 +36,7 @@ NO_TOKENS = np.zeros(0, dtype=np.int32)
 Exits = tuple[np.ndarray, np.ndarray]  # tokens, and the whole rounds before they leave
 NO_EXITS: Exits = (NO_TOKENS, np.zeros(0, dtype=np.uint8))
 TOO_MANY: Exits = (NO_TOKENS, NO_TOKENS)
-LONGER = 3000  # tokens with too many rounds that are looked at one by one
+LONGER = 600  # tokens with too many rounds that are looked at one by one
 
 
 @dataclass(slots=True)
