@@ -1,7 +1,7 @@
 """Tool calls in the model's own format: always a known tool, always arguments that fit its schema.
 
-The style says how a family of models writes calls (here Hermes: JSON between `<tool_call>` marks). The grammar is given to
-the engine like any other, and the same style reads the answer back, piece by piece if wanted.
+The style says how a family of models writes calls (here Hermes: JSON between `<tool_call>` marks). The grammar is given
+to the engine like any other, and the same style reads the answer back, piece by piece if wanted.
 """
 
 from __future__ import annotations

@@ -189,7 +189,8 @@ class RollbackTooFar(MatcherError):
     """More tokens were to be taken back than were accepted: `asked` against `kept`."""
 
     def __init__(self, asked: int, kept: int) -> None:
-        super().__init__(f"cannot roll back {asked} tokens: only {kept} were accepted", hint=f"roll back at most {kept}")
+        message = f"cannot roll back {asked} tokens: only {kept} were accepted"
+        super().__init__(message, hint=f"roll back at most {kept}")
         self.asked = asked
         self.kept = kept
 

@@ -68,7 +68,8 @@ class Reader:
         return frozenset(range(i, len(self.data) + 1)) - self.ends(node.part, i)
 
     def _repeat(self, node, i):
-        # shortest number of rounds is not enough (bounds both ways), so walk rounds; stop when the set of (round, end) repeats
+        # shortest number of rounds is not enough (bounds both ways), so walk rounds;
+        # stop when the set of (round, end) repeats
         found: set[int] = set()
         at, rounds = frozenset({i}), 0
         nullable = {j for j in range(i, len(self.data) + 1) if j in self.ends(node.part, j)}

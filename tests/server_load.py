@@ -1,4 +1,7 @@
-"""Clients for the load test, in a process of their own: `python server_load.py URL CLIENTS SECONDS`; prints counts as JSON."""
+"""Clients for the load test, in a process of their own: `python server_load.py URL CLIENTS SECONDS`.
+
+Prints counts as JSON.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,8 @@ def sentencepiece_like() -> Vocabulary:
     for piece in ["▁", "a", "b", "e", "o", "f", "r", "n", "t", "h", "0", "1", "2", '"', ":", "{", "}", "é", "京"]:
         vocab.setdefault(piece, len(vocab))
     for left, right in [
-        ("a", "b"), ("▁", "a"), ("f", "o"), ("fo", "o"), ("t", "h"), ("th", "e"), ("▁", "the"), ("▁", "▁"), ("▁▁", "▁▁"),
+        ("a", "b"), ("▁", "a"), ("f", "o"), ("fo", "o"), ("t", "h"), ("th", "e"), ("▁", "the"), ("▁", "▁"),
+        ("▁▁", "▁▁"),
         ("1", "2"), ('"', ":"), ("{", '"'), ("b", "a"), ("ab", "a"), ("foo", "ba"), ("n", "o"), ("▁", "京"),
     ]:  # fmt: skip
         merges.append((left, right))

@@ -1,6 +1,7 @@
 """The expression tree: what every grammar compiles to, and all that the automaton reads.
 
-In: calls of the constructors below, from the compilers of this room. Out: an immutable tree (a DAG where parts are shared).
+In: calls of the constructors below, from the compilers of this room. Out: an immutable tree (a DAG where parts are
+    shared).
 Idea: an expression denotes a set of byte strings over the 256 byte values, plus special tokens as symbols outside them.
     Constructors normalise lightly (flatten, drop neutral elements); the automaton interns and normalises fully.
 Cost: O(1) a node, plus its children.
@@ -103,8 +104,9 @@ class Rule:
     Parameters
     ----------
     nullable : bool, optional
-        With `build`: whether the body accepts the empty text. Where this is given, the automaton calls `build` only when
-        a walk reaches the rule. It is then also a promise that the body accepts something and holds no special tokens.
+        With `build`: whether the body accepts the empty text. Where this is given, the automaton calls `build` only
+        when a walk reaches the rule. It is then also a promise that the body accepts something and holds no
+        special tokens.
     """
 
     name: str

@@ -94,7 +94,8 @@ def test_a_call_that_is_demanded(server):
     message = message_of(answer)
     call = message["tool_calls"][0]
     assert len(message["tool_calls"]) == 1 and call["type"] == "function" and call["id"].startswith("call_")
-    assert call["function"]["name"] in ("get_weather", "get_time") and json.loads(call["function"]["arguments"]) is not None
+    assert call["function"]["name"] in ("get_weather", "get_time")
+    assert json.loads(call["function"]["arguments"]) is not None
     assert answer.json()["choices"][0]["finish_reason"] == "tool_calls" and message["content"] is None
 
 
@@ -131,8 +132,9 @@ def test_tools_that_may_not_be_called(server):
 
 
 def test_a_history_with_calls(server):
-    called = {"role": "assistant", "content": None, "tool_calls": [
-        {"id": "a", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Paris"}'}}]}  # fmt: skip
+    function = {"name": "get_weather", "arguments": '{"city": "Paris"}'}
+    calls = [{"id": "a", "type": "function", "function": function}]
+    called = {"role": "assistant", "content": None, "tool_calls": calls}
     result = {"role": "tool", "tool_call_id": "a", "content": "sunny"}
     assert chat(server, USER, called, result, max_tokens=2).status_code == 200
 
@@ -194,8 +196,9 @@ def test_a_response_and_its_events(server):
 
 def test_a_response_that_calls(server):
     tools = [{"type": "function", "name": "get_weather", "parameters": CITY, "strict": True}]
-    options = {"input": [{"role": "user", "content": [{"type": "input_text", "text": "Where?"}]}], "seed": 2,
-               "tools": tools, "tool_choice": "required", "parallel_tool_calls": False, "max_output_tokens": 200}  # fmt: skip
+    asked = [{"role": "user", "content": [{"type": "input_text", "text": "Where?"}]}]
+    options = {"input": asked, "seed": 2, "tools": tools, "tool_choice": "required"}
+    options |= {"parallel_tool_calls": False, "max_output_tokens": 200}
     call = server.post("/v1/responses", **options).json()["output"][0]
     assert call["type"] == "function_call" and json.loads(call["arguments"])["city"] in ("Paris", "Berlin")
     again = [*options["input"], call, {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny"}]
@@ -206,6 +209,12 @@ def test_a_response_that_calls(server):
 
 
 def test_what_a_response_cannot_do(server):
-    for fields in ({"previous_response_id": "x"}, {"background": True}, {"include": ["file_search_call.results"]},
-                   {"truncation": "auto"}, {"input": 3}, {"input": [{"type": "item_reference", "id": "x"}]}):  # fmt: skip
+    for fields in (
+        {"previous_response_id": "x"},
+        {"background": True},
+        {"include": ["file_search_call.results"]},
+        {"truncation": "auto"},
+        {"input": 3},
+        {"input": [{"type": "item_reference", "id": "x"}]},
+    ):
         assert server.post("/v1/responses", **({"input": "a"} | fields)).status_code == 400

@@ -57,7 +57,8 @@ def test_openai_stream_helper(client):
         ok: bool
 
     kinds = []
-    with client.beta.chat.completions.stream(model="tiny", messages=USER, response_format=Answer, max_tokens=60) as stream:
+    options = {"model": "tiny", "messages": USER, "response_format": Answer, "max_tokens": 60}
+    with client.beta.chat.completions.stream(**options) as stream:
         kinds = [event.type for event in stream]
         final = stream.get_final_completion()
     assert "content.delta" in kinds and "content.done" in kinds

@@ -92,7 +92,8 @@ def test_budget_counts_only_new_text(server):
 
 def test_prefill_lies_inside_the_schema(server):
     begun = '{"name": "B'
-    answer = server.post("/v1/completions", prompt="Person: " + begun, prefill=begun, json_schema=COUNTRY, max_tokens=30)
+    fields = {"prompt": "Person: " + begun, "prefill": begun, "json_schema": COUNTRY, "max_tokens": 30}
+    answer = server.post("/v1/completions", **fields)
     assert json.loads(begun + text_of(answer)) in ({"name": "Bob"}, {"name": "Bea"})
     wrong = server.post("/v1/completions", prompt='{"name": "X', prefill='{"name": "X', json_schema=COUNTRY)
     assert wrong.status_code == 400 and wrong.json()["error"]["code"] == "prompt_contradicts_grammar"
@@ -192,7 +193,8 @@ def test_logit_bias_and_banned_ends(server):
     assert text_of(ended) == "" and ended.json()["choices"][0]["finish_reason"] == "stop"
     longer = server.post("/v1/completions", logit_bias={"0": 100, str(b): 90}, min_tokens=2, **options)
     assert text_of(longer) == "bb"
-    assert text_of(server.post("/v1/completions", logit_bias={"0": 100, str(b): 90}, ignore_eos=True, **options)) == "bbbb"
+    endless = server.post("/v1/completions", logit_bias={"0": 100, str(b): 90}, ignore_eos=True, **options)
+    assert text_of(endless) == "bbbb"
     stopped = server.post("/v1/completions", logit_bias={str(a): 100}, stop_token_ids=[a], **options)
     assert text_of(stopped) == "" and stopped.json()["choices"][0]["stop_reason"] == a
 

@@ -35,7 +35,8 @@ def gateway():
     from healfsa.server.gateway import serve_upstream
 
     command = [sys.executable, "-c", SERVER, str(embedded.find_gguf())]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command, text=True, **pipes)
     try:
         lines = iter(process.stdout.readline, "")
         url = next(line.split()[1] for line in lines if line.startswith("AT "))
@@ -74,7 +75,8 @@ def test_a_schema_and_a_begun_answer(gateway):
     messages = [{"role": "user", "content": "Name a person with an age, as JSON."}]
     for begun in ("", '{"name": "B', '{"na'):
         turns = [*messages, {"role": "assistant", "content": begun}] if begun else messages
-        answer = gateway.post("/v1/chat/completions", messages=turns, response_format=form, temperature=0, max_tokens=120)
+        fields = {"messages": turns, "response_format": form, "temperature": 0, "max_tokens": 120}
+        answer = gateway.post("/v1/chat/completions", **fields)
         assert answer.status_code == 200, answer.text
         value = json.loads(begun + answer.json()["choices"][0]["message"]["content"])
         assert isinstance(value["age"], int) and isinstance(value["name"], str)

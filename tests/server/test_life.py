@@ -144,7 +144,8 @@ def test_several_models(tiny):
     metrics, settings = Metrics(), Settings()
     model, tokenizer = tiny
     other = toy_model(model.config.vocab_size, seed=1)
-    served = [serve_model("one", model, tokenizer, settings, metrics), serve_model("two", other, tokenizer, settings, metrics)]
+    models = {"one": model, "two": other}
+    served = [serve_model(name, made, tokenizer, settings, metrics) for name, made in models.items()]
     with RunningServer(None, None, app=create_app(served, settings, metrics)) as running:
         texts = {name: running.post("/v1/completions", model=name, prompt="def f", max_tokens=8, temperature=0).json()
                  for name in ("one", "two")}  # fmt: skip

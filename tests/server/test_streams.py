@@ -1,4 +1,4 @@
-"""Streams: prompt + stream is the model's text, byte for byte; streamed is unstreamed, whatever the prompt ends with."""
+"""Streams: prompt + stream is the model's text, byte for byte, whatever the prompt ends with."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import random
 
 import httpx
 import pytest
-
 from server_toy import TEXT
 
 SPECIAL = "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
 TEXTS = [*TEXT, SPECIAL + "The company hir", "<|im_start|>", " ", "\n    ", ""]
+PROPERTIES = {"a": {"type": "string", "maxLength": 4}, "b": {"type": "integer"}}
 GRAMMARS = [
-    {}, {}, {}, {"regex": r"[a-zé京🎉 ]{1,12}"}, {"guided_choice": ["été", "éclair 🎉", "naïve café"]},
-    {"json_schema": {"type": "object", "properties": {"a": {"type": "string", "maxLength": 4}, "b": {"type": "integer"}}}},
-]  # fmt: skip
+    *({}, {}, {}),
+    {"regex": r"[a-zé京🎉 ]{1,12}"},
+    {"guided_choice": ["été", "éclair 🎉", "naïve café"]},
+    {"json_schema": {"type": "object", "properties": PROPERTIES}},
+]
 
 
 def cases(vocabulary, n, seed=0):
@@ -131,7 +133,7 @@ def test_stream_with_several_choices(server):
     options = {"prompt": ["def", "abba "], "n": 2, "seed": 5, "max_tokens": 5}
     plain = server.post("/v1/completions", **options).json()["choices"]
     values, _ = server.stream("/v1/completions", **options)
-    texts = {index: "" for index in range(4)}
+    texts = dict.fromkeys(range(4), "")
     for choice in (c for v in values for c in v["choices"]):
         texts[choice["index"]] += choice["text"]
     assert texts == {choice["index"]: choice["text"] for choice in plain}
