@@ -84,7 +84,7 @@ class Compiler:
         self.emptied: dict[Node, str] = {}
         self._shapes: dict[Node, Shape] = {}
         self._active: dict[Node, None] = {}
-        self._holds: dict[tuple[KeyTest, str], bool] = {}
+        self._holds: dict[tuple[str | Node, str], bool] = {}
         self._patterns: set[str] = set()
         self._guessing = 0
 
@@ -145,7 +145,7 @@ class Compiler:
         place: Place = node.place
         schema, table = place.schema, drafts.TABLES[place.draft]
         if "$ref" in schema and place.draft in ("4", "6", "7"):
-            return self._keyword(place, "$ref", schema["$ref"], table)
+            return self._keyword(place, "$ref", schema["$ref"], table) or EVERYTHING
         found = EVERYTHING
         for keyword, value in schema.items():
             part = self._keyword(place, keyword, value, table)

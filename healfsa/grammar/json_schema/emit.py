@@ -162,10 +162,12 @@ class Emitter:
 
     def _inner(self, facts: Objects, written, extra: ex.Expression | None, depth: int, ordered: bool) -> ex.Expression:
         comma = self.writer.comma(depth + 1)
-        if facts.most == 0 or (not written and extra is None):
+        if facts.most == 0:
             return ex.NOTHING
         least = max(1, facts.least)
         if not written:
+            if extra is None:
+                return ex.NOTHING
             more = None if facts.most is None else facts.most - 1
             return ex.concat(extra, ex.repeat(ex.concat(comma, extra), least - 1, more))
         members = tuple(self._member(n, v) for n, v in written)
@@ -192,7 +194,7 @@ class Emitter:
 
     def _family(self, family: Family, listed: list[str]) -> ex.Expression:
         refused = [self.writer.bodies(listed)] if listed else []
-        wanted = []
+        wanted: list[ex.Expression] = []
         for test in sorted(family.tests, key=repr):
             body = self.strings.pattern(test.what) if isinstance(test.what, str) else self.meaning.key_body(test.what)
             (wanted if test.positive else refused).append(body)

@@ -19,7 +19,7 @@ from healfsa.grammar.json_schema.refs import Place
 from healfsa.grammar.json_schema.shapes import EVERYTHING, NONE, Shape
 from healfsa.grammar.json_schema.values import canonical, is_number, kind, number
 
-_TYPES = {
+_TYPES: dict[str, dict[str, Any]] = {
     "null": {"null": True},
     "boolean": {"booleans": frozenset((False, True))},
     "number": {"numbers": (numbers.ALL,)},

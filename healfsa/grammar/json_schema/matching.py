@@ -54,7 +54,8 @@ class _Reader:
 
     def _repeat(self, node: ex.Repeat, i: int) -> Ends:
         """Rounds that write nothing may stand for missing ones, so places that only such rounds reach stay."""
-        at, found, rounds = frozenset((i,)), set(), 0
+        at, rounds = frozenset((i,)), 0
+        found: set[int] = set()
         while at and (node.most is None or rounds <= node.most):
             if rounds >= node.least:
                 if at <= found:

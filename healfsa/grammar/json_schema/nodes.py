@@ -10,7 +10,7 @@ Not here: meaning (see shapes.py, compiler.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,7 +104,7 @@ class Formulas:
 
     def all_of(self, *parts: Node) -> Node:
         """Return the conjunction."""
-        flat = _flat(parts, AllOf, TRUE)
+        flat = _flat((p.parts if isinstance(p, AllOf) else (p,) for p in parts), TRUE)
         if len(flat) > 1:
             members = set(flat)
             if FALSE in members or any(isinstance(p, Negated) and p.part in members for p in flat):
@@ -115,7 +115,7 @@ class Formulas:
 
     def any_of(self, *parts: Node) -> Node:
         """Return the disjunction."""
-        flat = _flat(parts, AnyOf, FALSE)
+        flat = _flat((p.parts if isinstance(p, AnyOf) else (p,) for p in parts), FALSE)
         if TRUE in flat:
             return TRUE
         if len(flat) <= 1:
@@ -141,10 +141,5 @@ class Formulas:
         return self.interned(("mentioned", part), lambda: Mentioned(part))
 
 
-def _flat(parts: tuple[Node, ...], kind: type, neutral: Node) -> tuple[Node, ...]:
-    found: dict[Node, None] = {}
-    for part in parts:
-        for piece in part.parts if isinstance(part, kind) else (part,):
-            if piece is not neutral:
-                found[piece] = None
-    return tuple(found)
+def _flat(groups: Iterable[tuple[Node, ...]], neutral: Node) -> tuple[Node, ...]:
+    return tuple(dict.fromkeys(piece for group in groups for piece in group if piece is not neutral))

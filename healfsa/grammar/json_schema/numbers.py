@@ -106,34 +106,33 @@ def _common(a: Fraction | None, b: Fraction | None) -> Fraction | None:
     return Fraction(math.lcm(a.numerator * b.denominator, b.numerator * a.denominator), a.denominator * b.denominator)
 
 
-def _span(facts: Numbers) -> tuple[int, int]:
-    """Return the least and greatest k with k·step within the bounds (both bounds and the step are there)."""
-    step = facts.step
-    first, last = math.ceil(facts.low / step), math.floor(facts.high / step)
-    first += facts.low_open and first * step == facts.low
-    last -= facts.high_open and last * step == facts.high
-    return first, last
+def _multiples(facts: Numbers) -> range | None:
+    """Return every k with k·step within the bounds; None where a bound or the step is missing."""
+    if facts.step is None or facts.low is None or facts.high is None:
+        return None
+    first, last = math.ceil(facts.low / facts.step), math.floor(facts.high / facts.step)
+    first += facts.low_open and first * facts.step == facts.low
+    last -= facts.high_open and last * facts.step == facts.high
+    return range(first, last + 1)
 
 
 def _count(facts: Numbers) -> int | None:
     """Return how many values there are at most; None: not finite."""
     if facts.only is not None:
         return len(facts.only)
-    if facts.low is None or facts.high is None:
-        return None
     if facts.step is None:
-        return 1 if facts.low == facts.high else None
-    first, last = _span(facts)
-    return max(0, last - first + 1)
+        return 1 if facts.low is not None and facts.low == facts.high else None
+    multiples = _multiples(facts)
+    return None if multiples is None else max(0, multiples.stop - multiples.start)
 
 
 def _members(facts: Numbers) -> list[Fraction]:
+    """Return the values within the bounds of a description that `_count` finds finite."""
     if facts.only is not None:
         return sorted(facts.only)
     if facts.step is None:
-        return [facts.low]
-    first, last = _span(facts)
-    return [facts.step * k for k in range(first, last + 1)]
+        return [] if facts.low is None else [facts.low]
+    return [facts.step * k for k in _multiples(facts) or ()]
 
 
 def values(facts: Numbers, most: int) -> list[Fraction] | None:

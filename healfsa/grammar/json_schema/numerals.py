@@ -186,12 +186,12 @@ def _floating(bounds: tuple, first: int | None, last: int | None, facts: Numbers
     lowest = _magnitude(low) if low > 0 else None
     highest = _magnitude(high) if high is not None else None
     parts = []
-    for shift in {lowest, highest} - {None}:
+    for shift in {s for s in (lowest, highest) if s is not None}:
         if (first is None or shift >= first) and (last is None or shift <= last):
             scale = Fraction(10) ** shift
-            start = (low / scale, low_open) if low / scale >= 1 else (Fraction(1), False)
-            end = (high / scale, high_open) if high is not None and high / scale < 10 else (Fraction(10), True)
-            found = ex.both(dec.between(*start, *end), mantissa) if facts.step else dec.between(*start, *end)
+            bottom = (low / scale, low_open) if low / scale >= 1 else (Fraction(1), False)
+            top = (high / scale, high_open) if high is not None and high / scale < 10 else (Fraction(10), True)
+            found = ex.both(dec.between(*bottom, *top), mantissa) if facts.step else dec.between(*bottom, *top)
             parts.append(ex.concat(found, spelled(shift, shift)))
     start = first if lowest is None else lowest + 1 if first is None else max(first, lowest + 1)
     end = last if highest is None else highest - 1 if last is None else min(last, highest - 1)

@@ -29,7 +29,7 @@ def _careful(known: Specification) -> Specification:
         except (AttributeError, TypeError):
             return None
 
-    return Specification(
+    return Specification(  # type: ignore[call-arg]  # its stub declares fields in a way that mypy does not know
         name=known.name,
         id_of=identity,
         subresources_of=known.subresources_of,
@@ -115,9 +115,9 @@ class References:
         self.dynamic = mentions(schema, ("$dynamicRef", "$recursiveRef"))
         self.draft = draft_of(schema, draft or _NEWEST, draft is not None)
         self.specification = DRAFTS[self.draft]
-        resource = Resource(contents=schema, specification=self.specification)
+        resource = self.specification.create_resource(schema)
         self.base = _identity(resource)
-        registry = Registry(retrieve=_retriever(retrieve, self.specification)).with_resource(self.base, resource)
+        registry = _registry(retrieve, self.specification).with_resource(self.base, resource)
         self.resolver = registry.resolver(base_uri=self.base)
         self.schema = schema
         self.contents = Contents()
@@ -138,7 +138,7 @@ class References:
     def _inside(self, schema: Any, pointer: str, draft: str, resolver: Any) -> Place:
         if isinstance(schema, dict) and ("$id" in schema or "id" in schema or "$schema" in schema):
             draft = draft_of(schema, draft, False)
-            resource = Resource(contents=schema, specification=DRAFTS[draft])
+            resource = DRAFTS[draft].create_resource(schema)
             if _own_identity(resource):
                 resolver = resolver.in_subresource(resource)
         return self._place(schema, pointer, draft, resolver)
@@ -228,13 +228,18 @@ def _identity(resource: Resource) -> str:
     return _own_identity(resource) or ""
 
 
+def _registry(retrieve: Callable[[str], Any] | None, specification: Any) -> Registry:
+    fetch = _retriever(retrieve, specification)
+    return Registry(retrieve=fetch)  # type: ignore[call-arg]  # as above
+
+
 def _retriever(retrieve: Callable[[str], Any] | None, specification: Any) -> Callable[[str], Resource]:
     def fetch(uri: str) -> Resource:
         known = standard_schemas().get(uri.rstrip("#"))
         if known is not None:
             return known
         if retrieve is None:
-            raise exceptions.NoSuchResource(ref=uri)
+            raise exceptions.NoSuchResource(ref=uri)  # type: ignore[call-arg]  # as above
         return Resource.from_contents(retrieve(uri), default_specification=specification)
 
     return fetch

@@ -110,7 +110,7 @@ class Algebra:
 
     def aside_object(self, a: Objects, others: tuple[Objects, ...], positive: bool = True) -> Objects | None:
         """Return `a` with one (or none) of `others` demanded as well, all their names listed."""
-        names = {}
+        names: dict[str, Node] = {}
         for other in others:
             for name, node in other.listed:
                 names[name] = self.formulas.all_of(
@@ -230,7 +230,7 @@ class Algebra:
             return [replace(a, asides=_with(a.asides, self._aside(False, (b,))))]
         return [m for p in parts if (m := self.meet_arrays(a, self._interned(p))) is not None]
 
-    def _interned(self, facts: Arrays | Objects) -> Arrays | Objects:
+    def _interned(self, facts: Arrays) -> Arrays:
         if not facts.asides:
             return facts
         return replace(facts, asides=tuple(self._aside(x.positive, x.facts) for x in facts.asides))

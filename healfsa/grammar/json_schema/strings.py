@@ -17,7 +17,7 @@ class Test:
     """One test of a string: kind "pattern" (search semantics), "format" (a name) or "any" (one of several)."""
 
     kind: str
-    what: object
+    what: str | frozenset[Strings]
     positive: bool = True
 
 

@@ -52,7 +52,8 @@ class StringText:
         return self._memo[facts]
 
     def _make(self, facts: Strings) -> ex.Expression:
-        wanted, refused = self._bases(facts), []
+        wanted = self._bases(facts)
+        refused: list[ex.Expression] = []
         for test in sorted(facts.tests, key=repr):
             (wanted if test.positive else refused).append(self._test(test))
         if facts.others:
@@ -74,11 +75,9 @@ class StringText:
         return self._memo[test]
 
     def _make_test(self, test: Test) -> ex.Expression:
-        if test.kind == "any":
+        if isinstance(test.what, frozenset):
             return ex.choice(*(self.body(f) for f in sorted(test.what, key=repr)))
-        if test.kind == "format":
-            return self._format(str(test.what))
-        return self.pattern(str(test.what))
+        return self._format(test.what) if test.kind == "format" else self.pattern(test.what)
 
     def _format(self, name: str) -> ex.Expression:
         if name not in self.writer.formats:

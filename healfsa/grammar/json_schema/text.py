@@ -96,7 +96,7 @@ class Writer:
         branches: dict[str, list[str]] = {}
         for text in texts:
             branches.setdefault(text[depth : depth + 1], []).append(text)
-        parts = [ex.EMPTY] if "" in branches else []
+        parts: list[ex.Expression] = [ex.EMPTY] if "" in branches else []
         for head, group in branches.items():
             if head:
                 same = _shared(group, depth)

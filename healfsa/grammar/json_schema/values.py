@@ -55,7 +55,7 @@ def kind(value: Any) -> str:
         return "a boolean"
     if is_number(value):
         return "a number"
-    names = {str: "a string", list: "an array", tuple: "an array", dict: "an object"}
+    names: dict[type, str] = {str: "a string", list: "an array", tuple: "an array", dict: "an object"}
     return names.get(type(value), type(value).__name__)
 
 
