@@ -2,7 +2,8 @@
 
 In: a state, a symbol. Out: the next state, 0 when nothing accepted could follow.
 Idea: without BOTH and NOT the constructors leave no empty node but NOTHING. With them a new state is taken apart down
-    to its BOTH and NOT nodes; each is searched (kernels_search). The whole path found is then alive; a search that
+    to its BOTH and NOT nodes; each is searched (kernels_search), and the parts of a CHOICE in one search, so that a
+    hopeless part does not use up what a hopeful one needs. The whole path found is then alive; a search that
     ends without one leaves all that it visited dead.
 Cost: one visit a node, remembered; searches are bounded by a limit.
 Source: Owens, Reppy, Turon, "Regular-expression derivatives re-examined", JFP 19(2), 2009.
@@ -106,7 +107,7 @@ def open_task(memory, node):
             return status
     memory[place + T_PLACE] = node if kind == K_CONCAT else 0
     memory[place + T_ANSWER] = NO if kind == K_CHOICE or kind == K_BOTH or kind == K_NOT else YES
-    if kind == K_BOTH or kind == K_NOT:
+    if kind == K_BOTH or kind == K_NOT or kind == K_CHOICE:
         memory[STAMP] += 1
         memory[place + T_STAMP] = memory[STAMP]
         memory[memory[NODES] + node * NODE + MARK] = memory[STAMP]
@@ -191,7 +192,7 @@ def next_part(memory, task):
     at = memory[NODES] + node * NODE
     kind = memory[at] & KIND
     place = memory[task + T_PLACE]
-    if kind == K_BOTH or kind == K_NOT:
+    if kind == K_BOTH or kind == K_NOT or kind == K_CHOICE:
         return next_in_search(memory, task)
     if kind == K_MEMBERS:
         return next_member_of(memory, task)
@@ -203,9 +204,6 @@ def next_part(memory, task):
         memory[task + T_PLACE] = memory[rest + B] if concat else NOTHING
         return memory[rest + A] if concat else place
     memory[task + T_PLACE] = place + 1
-    if kind == K_CHOICE:
-        done = place == memory[at + B] or memory[task + T_ANSWER] == YES
-        return END if done else memory[memory[POOL] + memory[at + A] + place]
     if kind == K_REF:
         found = memory[memory[RULES] + memory[at + A] * RULE + R_LIVENESS]
         memory[task + T_ANSWER] = PENDING if found == 0 else found
@@ -225,7 +223,7 @@ def fold(memory, task, part, found):
         memory[task + T_ANSWER] = NO if found == NO or answer == NO else max(answer, found)
         return 0
     memory[task + T_ANSWER] = YES if found == YES or answer == YES else max(answer, found)
-    if found == YES and kind != K_CHOICE:  # the path of a search is alive, and the search is over
+    if found == YES:  # the path of a search is alive, and the search is over
         mark(memory, part, YES)
         entry = memory[task + T_ENTRY]
         while entry > 0:
@@ -240,7 +238,7 @@ def close_task(memory, task):
     """Write down the answer of a task, for all that a search visited where nothing was found; return it."""
     node, answer = memory[task + T_NODE], memory[task + T_ANSWER]
     kind = memory[memory[NODES] + node * NODE] & KIND
-    if answer == NO and (kind == K_BOTH or kind == K_NOT):
+    if answer == NO and (kind == K_BOTH or kind == K_NOT or kind == K_CHOICE):
         for entry in range(task + T_SIZE, memory[WORK] + memory[WORK_USED], E_SIZE):
             mark(memory, memory[entry + E_NODE], NO)
     memory[WORK_USED] = task - memory[WORK]
