@@ -96,3 +96,43 @@ def _after(matcher: Any | None, ids: np.ndarray) -> Any | None:
     except MatcherError:
         return None
     return None if matcher.is_terminated else matcher
+
+
+class SequenceMask:
+    """The mask of one sequence, for loops that show its tokens again at each step.
+
+    Parameters
+    ----------
+    engine : Engine
+    start : Matcher
+        Before the first generated token; it is forked, never changed.
+    """
+
+    __slots__ = ("_bitmask", "_ends", "_histories")
+
+    def __init__(self, engine: Any, start: Any) -> None:
+        self._histories = Histories([start])
+        self._bitmask = engine.allocate_bitmask(1)
+        self._ends = engine.vocabulary.eos_ids
+
+    def after(self, ids: Any) -> np.ndarray:
+        """Return what may follow the generated `ids`, np.int32[1, ceil(V / 32)], used again by the next call.
+
+        Behind the end, or a token that is not allowed, only the end of text may follow.
+        """
+        history = np.ascontiguousarray(np.asarray(ids, dtype=ID_TYPE)).tobytes()
+        matcher = self._histories.matcher(0, history)
+        self._histories.forget(64)
+        if matcher is None:
+            allow_only(self._bitmask[0], self._ends)
+        else:
+            matcher.fill_bitmask(self._bitmask, 0)
+        return self._bitmask
+
+
+def allow_only(row: np.ndarray, ids: Sequence[int]) -> None:
+    """Allow just `ids` in a row of a bitmask: one that has ended must keep a finite score, or sampling fails."""
+    row[:] = 0
+    words = row.view(np.uint32)
+    for token_id in ids:
+        words[token_id // 32] |= np.uint32(1 << token_id % 32)
