@@ -60,7 +60,14 @@ class Table:
 
     def minimised(self) -> Table:
         """Return the smallest automaton with the same language."""
-        return _minimise(self)
+        return self.merged()[0]
+
+    def merged(self, labels: np.ndarray | None = None) -> tuple[Table, np.ndarray]:
+        """Return the smallest automaton with the same language, and of each state the number that it has there.
+
+        States with different `labels` (int[states]) are not merged.
+        """
+        return _minimise(self, self.accepting if labels is None else 2 * labels + self.accepting)
 
 
 def explore(automaton: Automaton, max_states: int | None = None) -> Table:
@@ -77,6 +84,12 @@ def explore(automaton: Automaton, max_states: int | None = None) -> Table:
     LimitExceeded
         There are more states (perhaps without end).
     """
+    return explore_from(automaton, max_states)[0]
+
+
+def explore_from(automaton: Automaton, max_states: int | None = None) -> tuple[Table, np.ndarray]:
+    """Return the whole automaton as a table, and int64[n]: the automaton's states behind rows 1, 2, ...; see `explore`.
+    """
     allowed = automaton.limits.states if max_states is None else max_states
     order = _reach(automaton, allowed)
     with automaton.lock:
@@ -91,7 +104,7 @@ def explore(automaton: Automaton, max_states: int | None = None) -> Table:
     transitions = np.zeros((len(order) + 1, width), dtype=np.int32)
     transitions[1:] = np.where(table > 0, numbers, DEAD)
     specials = tuple(range(width - len(automaton.specials), width))
-    return Table(transitions, np.concatenate([[False], accepting]), column_of, specials)
+    return Table(transitions, np.concatenate([[False], accepting]), column_of, specials), order
 
 
 def _reach(automaton: Automaton, allowed: int) -> np.ndarray:
@@ -111,13 +124,13 @@ def _reach(automaton: Automaton, allowed: int) -> np.ndarray:
         order = np.concatenate([order, np.zeros(room - len(order), dtype=np.int32)])
 
 
-def _minimise(table: Table) -> Table:
+def _minimise(table: Table, labels: np.ndarray) -> tuple[Table, np.ndarray]:
     """Merge states and columns that cannot be told apart."""
     columns = _merge_columns(table).transitions
     n, width = columns.shape
     work = np.zeros((7, n), dtype=np.int32)
-    work[ke.BLOCK] = table.accepting
-    first = 2 if table.accepting.any() else 1
+    work[ke.BLOCK] = np.unique(labels, return_inverse=True)[1].reshape(-1)
+    first = int(work[ke.BLOCK].max()) + 1
     start, pending = np.zeros(2 * n * width + 1, dtype=np.int32), np.empty(n * width, dtype=np.int32)
     ke.minimise(columns, work, start, pending, first)
     blocks = work[ke.BLOCK]
@@ -125,7 +138,8 @@ def _minimise(table: Table) -> Table:
     ranks = np.empty(len(kept), dtype=np.int32)
     ranks[blocks[kept]] = np.arange(len(kept))
     transitions = ranks[blocks[table.transitions[kept]]]
-    return _merge_columns(Table(transitions, table.accepting[kept], table.column_of, table.special_columns))
+    small = Table(transitions, table.accepting[kept], table.column_of, table.special_columns)
+    return _merge_columns(small), ranks[blocks]
 
 
 def _merge_columns(table: Table) -> Table:

@@ -22,6 +22,7 @@ from healfsa.errors import GrammarError, PromptError, VocabularyError
 from healfsa.grammar import Grammar
 from healfsa.healing import Boundary, heal
 from healfsa.index import AnyText, Index, Masks, RowPool, Tables
+from healfsa.index.eager import MAX_BYTES, MAX_STATES
 from healfsa.limits import Limits
 from healfsa.vocab import Vocabulary
 
@@ -59,8 +60,25 @@ class Engine:
         self._pending: dict[str, Future[Index]] = {}
         self._lock = threading.Lock()
 
-    def compile(self, grammar: Grammar | Index) -> Index:
+    def compile(
+        self,
+        grammar: Grammar | Index,
+        *,
+        eager: bool = False,
+        eager_states: int = MAX_STATES,
+        eager_bytes: int = MAX_BYTES,
+    ) -> Index:
         """Return the index of `grammar`, compiled now or earlier.
+
+        Parameters
+        ----------
+        grammar : Grammar or Index
+            What to compile.
+        eager : bool
+            Explore the whole of it now: the index then has its tables (states × token classes) in ``index.eager``, a
+            `TokenTable`, which says how many states and bytes it has and how many seconds it took.
+        eager_states, eager_bytes : int
+            Bounds on these tables.
 
         Raises
         ------
@@ -69,8 +87,14 @@ class Engine:
         IncompatibleVocabulary
             The vocabulary's tokens cannot write any text of it.
         LimitExceeded
-            It needs more than the engine's limits.
+            It needs more than the engine's limits; with `eager`, more than the bounds above.
         """
+        index = self._compiled(grammar)
+        if eager:
+            index.tabulate(eager_states, eager_bytes)
+        return index
+
+    def _compiled(self, grammar: Grammar | Index) -> Index:
         if isinstance(grammar, Index):
             return self._own(grammar)
         if not isinstance(grammar, Grammar):

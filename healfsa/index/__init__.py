@@ -5,9 +5,10 @@ Not here: prompts and models (healing, engine).
 """
 
 from healfsa.index.anytext import AnyText
+from healfsa.index.eager import TokenTable
 from healfsa.index.index import Index
 from healfsa.index.masks import ENDED, REJECTED, Masks
 from healfsa.index.rows import RowPool
 from healfsa.index.tables import Tables
 
-__all__ = ["ENDED", "REJECTED", "AnyText", "Index", "Masks", "RowPool", "Tables"]
+__all__ = ["ENDED", "REJECTED", "AnyText", "Index", "Masks", "RowPool", "Tables", "TokenTable"]

@@ -15,6 +15,7 @@ import numpy as np
 from healfsa.automaton import Automaton
 from healfsa.errors import EmptyLanguage, IncompatibleVocabulary
 from healfsa.index import kernels
+from healfsa.index.eager import MAX_BYTES, MAX_STATES, TokenTable, tabulate
 from healfsa.index.masks import ENDED, REJECTED, TEXT, Masks
 from healfsa.index.rows import Row, RowPool
 from healfsa.index.spelling import Spelling, is_exact_by_bytes, makeable, refuse
@@ -43,6 +44,15 @@ class Index(Masks):
     tables, pool : optional
         What an engine's indexes share; made anew for an index that stands alone.
 
+    Attributes
+    ----------
+    automaton : Automaton
+        The grammar over bytes.
+    special_ids : dict of int to int
+        The symbol of each special token that the grammar names, by token id.
+    eager : TokenTable or None
+        The whole index as tables, where it was asked for (``Engine.compile(grammar, eager=True)``).
+
     Raises
     ------
     EmptyLanguage
@@ -65,16 +75,29 @@ class Index(Masks):
         limits = limits or Limits()
         self.automaton = _automaton(expression, vocabulary, limits)
         self.start = self.automaton.start
+        self.eager: TokenTable | None = None
         self._same: dict[tuple, int] = {}  # a state for each reason that wide rows are equal
-        self._specials = _special_ids(self.automaton, vocabulary)
+        self.special_ids = _special_ids(self.automaton, vocabulary)
         self._wide = Wide(self.automaton, self.tables)
         self._spelling = None if is_exact_by_bytes(vocabulary) else Spelling(self.automaton, vocabulary, limits)
         if not self.is_live(self.start):
             raise refuse(Automaton.from_expression(expression, limits), vocabulary)
 
+    def tabulate(self, max_states: int = MAX_STATES, max_bytes: int = MAX_BYTES) -> TokenTable:
+        """Return the whole index as tables (and keep them in `eager`); see `healfsa.index.eager`.
+
+        Raises
+        ------
+        LimitExceeded
+            The grammar has too many states, or the tables would be too large.
+        """
+        if self.eager is None:
+            self.eager = tabulate(self, max_states, max_bytes)
+        return self.eager
+
     def _row(self, state: int) -> Row:
         tokens = self._wide.quickly(state) if self._spelling is None else self.tokens_below(state, 0)
-        extra = [token for token, symbol in self._specials.items() if self._special_is_live(state, symbol)]
+        extra = [token for token, symbol in self.special_ids.items() if self._special_is_live(state, symbol)]
         if self.automaton.is_accepting(state):
             extra += self.vocabulary.eos_ids
         if tokens is None:
@@ -118,7 +141,7 @@ class Index(Masks):
         if tables.kinds[token_id] == TEXT:
             after = self.automaton.run(kernels.advance, tables.data, tables.offsets, state, token_id)
         else:
-            symbol = self._specials.get(token_id)
+            symbol = self.special_ids.get(token_id)
             after = REJECTED if symbol is None else self.automaton.step_special(state, symbol)
         if not self.is_live(after):
             ends = token_id in self.vocabulary.eos_ids and self.automaton.is_accepting(state)
@@ -138,7 +161,7 @@ class Index(Masks):
         return state > 0 and (self._spelling is None or self._spelling.is_live(state))
 
     def has_next(self, state: int) -> bool:
-        symbols = (self.automaton.step_special(state, symbol) for symbol in self._specials.values())
+        symbols = (self.automaton.step_special(state, symbol) for symbol in self.special_ids.values())
         return self.automaton.next_bytes(state) != 0 or any(symbols)
 
     def forced(self, state: int) -> bytes:
