@@ -14,7 +14,8 @@ import numpy as np
 
 from healfsa.engine.bitmask import check_bitmask
 from healfsa.engine.matcher import Matcher
-from healfsa.errors import HealFSAError, MaskShapeError
+from healfsa.errors import HealFSAError, MaskShapeError, MatcherError
+from healfsa.healing.whole import listed, shown
 
 
 class Batch:
@@ -24,12 +25,25 @@ class Batch:
     ----------
     matchers : sequence of Matcher or None
         One a row; None allows every token. All over one vocabulary.
+
+    Raises
+    ------
+    MatcherError
+        Something among them is no matcher.
+    MaskShapeError
+        They are over several vocabularies.
     """
 
     __slots__ = ("matchers",)
 
     def __init__(self, matchers: Sequence[Matcher | None]) -> None:
-        self.matchers = list(matchers)
+        found = listed(matchers)
+        if found is None:
+            raise MatcherError(f"a batch is made of a sequence of matchers, not {shown(matchers)}")
+        for matcher in found:
+            if matcher is not None and not isinstance(matcher, Matcher):
+                raise MatcherError(f"a batch is made of matchers, not {shown(matcher)}")
+        self.matchers: list[Matcher | None] = found
         widths = {matcher.index.vocabulary.size for matcher in self.matchers if matcher is not None}
         if len(widths) > 1:
             raise MaskShapeError("the matchers of a batch must share one vocabulary", "one size", sorted(widths))
@@ -52,21 +66,24 @@ class Batch:
         Raises
         ------
         MaskShapeError
-            The bitmask does not fit; nothing was written.
+            The bitmask or the rows do not fit; nothing was written.
         """
-        places = list(range(len(self.matchers))) if rows is None else [int(row) for row in rows]
-        if len(places) != len(self.matchers):
-            raise MaskShapeError("wrong number of rows", f"{len(self.matchers)} (one a matcher)", len(places))
-        array = self._check(bitmask, places)
+        given = list(range(len(self.matchers))) if rows is None else listed(rows)
+        if given is None or len(given) != len(self.matchers):
+            got = shown(rows) if given is None else len(given)
+            raise MaskShapeError("wrong number of rows", f"{len(self.matchers)} (one a matcher)", got)
+        array, places = self._check(bitmask, given)
         return [self._fill(array, row, matcher) for row, matcher in zip(places, self.matchers, strict=True)]
 
-    def _check(self, bitmask: Any, places: list[int]) -> np.ndarray:
+    def _check(self, bitmask: Any, given: list[Any]) -> tuple[np.ndarray, list[int]]:
+        """Return the bitmask as an array and the rows as ints; a bitmask without a grammar may have any width."""
         first = next((matcher for matcher in self.matchers if matcher is not None), None)
-        words = first.index.words if first is not None else bitmask.shape[1]
-        array = bitmask
-        for row in {min(places), max(places)} if places else ():
-            array = check_bitmask(bitmask, row, words)
-        return array
+        words = None if first is None else first.index.words
+        array, places = bitmask, []
+        for row in given:
+            array, place = check_bitmask(bitmask, row, words)
+            places.append(place)
+        return array, places
 
     def _fill(self, array: np.ndarray, row: int, matcher: Matcher | None) -> HealFSAError | None:
         if matcher is None:
@@ -82,8 +99,18 @@ class Batch:
         return None
 
     def accept_tokens(self, token_ids: Iterable[int]) -> list[HealFSAError | None]:
-        """Advance each matcher by its own token; a matcher that refuses stays as it was. Returns the errors, by row."""
-        return [self._accept(matcher, token) for matcher, token in zip(self.matchers, token_ids, strict=True)]
+        """Advance each matcher by its own token; a matcher that refuses stays as it was. Returns the errors, by row.
+
+        Raises
+        ------
+        MatcherError
+            There are more or fewer tokens than matchers; none was accepted.
+        """
+        tokens = listed(token_ids)
+        if tokens is None or len(tokens) != len(self.matchers):
+            got = shown(token_ids) if tokens is None else f"{len(tokens)} tokens"
+            raise MatcherError(f"{got} for {len(self.matchers)} matchers", hint="give one token a matcher")
+        return [self._accept(matcher, token) for matcher, token in zip(self.matchers, tokens, strict=True)]
 
     def _accept(self, matcher: Matcher | None, token_id: int) -> HealFSAError | None:
         try:

@@ -12,42 +12,63 @@ from typing import Any
 import numpy as np
 
 from healfsa.errors import MaskShapeError
+from healfsa.healing.whole import shown, whole
 
 INT32 = np.dtype(np.int32)
 
 
 def allocate_bitmask(batch: int, vocab_size: int) -> np.ndarray:
-    """Return a bitmask that allows everything: np.int32[batch, ceil(vocab_size / 32)], all ones."""
-    if batch < 0 or vocab_size < 0:
-        raise MaskShapeError("a bitmask cannot have a negative size", "0 or more", (batch, vocab_size))
-    return np.full((batch, (vocab_size + 31) // 32), -1, dtype=np.int32)
+    """Return a bitmask that allows everything: np.int32[batch, ceil(vocab_size / 32)], all ones.
+
+    Raises
+    ------
+    MaskShapeError
+        A number is negative, or none.
+    """
+    rows, size = whole(batch), whole(vocab_size)
+    if rows is None or size is None or rows < 0 or size < 0:
+        raise MaskShapeError("wrong size of a bitmask", "two whole numbers, 0 or more", (batch, vocab_size))
+    return np.full((rows, (size + 31) // 32), -1, dtype=np.int32)
 
 
 def fits(bitmask: Any, row: int, words: int) -> bool:
-    """Say whether `bitmask` is plainly right; if not, `check_bitmask` finds out what it is."""
-    if type(bitmask) is not np.ndarray or bitmask.dtype is not INT32 or bitmask.ndim != 2:
+    """Say whether `bitmask` and `row` are plainly right; if not, `check_bitmask` finds out what they are."""
+    if type(bitmask) is not np.ndarray or bitmask.dtype is not INT32 or bitmask.ndim != 2 or type(row) is not int:
         return False
     rows, width = bitmask.shape
     return width == words and 0 <= row < rows and bitmask.flags.writeable
 
 
-def check_bitmask(bitmask: Any, row: int, words: int) -> np.ndarray:
-    """Return `bitmask` as an int32[batch, words] array without copying, or raise `MaskShapeError`."""
+def check_bitmask(bitmask: Any, row: Any, words: int | None) -> tuple[np.ndarray, int]:
+    """Return `bitmask` as an int32[batch, words] array without copying, and the row, or raise `MaskShapeError`.
+
+    `words` None: a bitmask of any width.
+    """
     array = bitmask if isinstance(bitmask, np.ndarray) else _from_tensor(bitmask)
     if array.dtype != INT32:
         raise MaskShapeError("wrong dtype of the bitmask", "int32", str(array.dtype))
-    if array.ndim != 2 or array.shape[1] != words:
-        raise MaskShapeError("wrong shape of the bitmask", f"(batch, {words})", array.shape,
+    if array.ndim != 2 or words not in (None, array.shape[1]):
+        raise MaskShapeError("wrong shape of the bitmask", f"(batch, {words or 'words'})", array.shape,
                              hint="make it with healfsa.allocate_bitmask(batch, vocabulary.size)")  # fmt: skip
-    if not 0 <= row < array.shape[0]:
-        raise MaskShapeError("no such row in the bitmask", f"0 to {array.shape[0] - 1}", row)
+    number = whole(row)
+    if number is None:
+        raise MaskShapeError("wrong kind of row", "a whole number", shown(row))
+    if not 0 <= number < array.shape[0]:
+        raise MaskShapeError("no such row in the bitmask", f"0 to {array.shape[0] - 1}", number)
     if not array.flags.writeable:
         raise MaskShapeError("the bitmask cannot be written", "a writeable array", "a read-only array")
-    return array
+    return array, number
 
 
 def _from_tensor(bitmask: Any) -> np.ndarray:
-    if getattr(getattr(bitmask, "device", None), "type", None) == "cpu" and hasattr(bitmask, "numpy"):
+    """Return the memory of a CPU tensor as an array."""
+    if getattr(getattr(bitmask, "device", None), "type", None) != "cpu" or not hasattr(bitmask, "numpy"):
+        where = getattr(bitmask, "device", type(bitmask).__name__)
+        raise MaskShapeError("wrong kind of bitmask", "a numpy array or a CPU tensor", where)
+    dtype = str(getattr(bitmask, "dtype", "")).removeprefix("torch.")
+    if dtype != "int32":
+        raise MaskShapeError("wrong dtype of the bitmask", "int32", dtype)
+    try:
         return bitmask.numpy()
-    where = getattr(bitmask, "device", type(bitmask).__name__)
-    raise MaskShapeError("wrong kind of bitmask", "a numpy array or a CPU tensor", where)
+    except (RuntimeError, TypeError) as failure:  # sparse, or of another layout that is no plain memory
+        raise MaskShapeError("wrong layout of the bitmask", "a dense tensor", str(failure).splitlines()[0]) from failure

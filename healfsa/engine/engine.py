@@ -18,9 +18,10 @@ from healfsa.engine.batch import Batch
 from healfsa.engine.bitmask import allocate_bitmask
 from healfsa.engine.matcher import Matcher
 from healfsa.engine.messages import prefill_error
-from healfsa.errors import GrammarError, PromptError, VocabularyError
+from healfsa.errors import GrammarError, HealFSAError, PromptError, VocabularyError
 from healfsa.grammar import Grammar
 from healfsa.healing import Boundary, heal
+from healfsa.healing.whole import shown, whole
 from healfsa.index import AnyText, Index, Masks, RowPool, Tables
 from healfsa.index.eager import MAX_BYTES, MAX_STATES
 from healfsa.limits import Limits
@@ -42,17 +43,20 @@ class Engine:
         Bound on the bytes of remembered rows, and again on the bytes of the automata of remembered grammars.
     """
 
-    def __init__(
-        self, vocabulary: Vocabulary, *, limits: Limits | None = None, cache_bytes: int = CACHE_BYTES
-    ) -> None:
+    def __init__(self, vocabulary: Vocabulary, *, limits: Limits | None = None, cache_bytes: int = CACHE_BYTES) -> None:
         if not isinstance(vocabulary, Vocabulary):
             raise VocabularyError(
                 f"an engine needs a Vocabulary, not {type(vocabulary).__name__}",
                 hint="make one with healfsa.Vocabulary.from_tokenizer(tokenizer)",
             )
+        if limits is not None and not isinstance(limits, Limits):
+            raise HealFSAError(f"limits are a healfsa.Limits, not {shown(limits)}")
+        bound = whole(cache_bytes)
+        if bound is None or bound < 0:
+            raise HealFSAError(f"cache_bytes is a number of bytes, 0 or more, not {shown(cache_bytes)}")
         self.vocabulary = vocabulary
         self.limits = limits or Limits()
-        self.cache_bytes = cache_bytes
+        self.cache_bytes = cache_bytes = bound
         self._tables = Tables(vocabulary)
         self._pool = RowPool(cache_bytes)
         self._any_text = AnyText(vocabulary, self._tables, self._pool)
@@ -168,16 +172,20 @@ class Engine:
         Raises
         ------
         PromptError
-            The prompt's prefill contradicts the grammar, or no tokens can write its owed bytes.
+            `prompt` is not what `heal` returned, its prefill contradicts the grammar, or no tokens can write its owed
+            bytes.
         """
         index: Masks = self._any_text if grammar is None else self._index(grammar)
         if prompt is None:
             return Matcher(index, index.start)
+        if not isinstance(prompt, Boundary):
+            raise PromptError(f"a healed prompt is needed, not {shown(prompt)}", hint="pass what engine.heal returned")
         state = index.step(index.start, prompt.prefill)
         if not index.is_live(state):
             raise prefill_error(index, prompt.prefill, prompt.owed)
-        if prompt.owed and not index.covers(state, prompt.owed):
-            raise PromptError("no tokens can write the owed bytes", prompt.owed, hint="heal with policy 'off'")
+        if prompt.owed and not index.covers(state, prompt.owed, prompt.at_once):
+            what, policy = ("no token alone", "auto") if prompt.at_once else ("no tokens", "off")
+            raise PromptError(f"{what} can write the owed bytes", prompt.owed, hint=f"heal with policy {policy!r}")
         return Matcher(index, state, prompt.owed, prompt)
 
     def _index(self, grammar: Masks | Grammar) -> Masks:

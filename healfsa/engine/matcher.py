@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from healfsa.engine.bitmask import check_bitmask, fits
 from healfsa.engine.forced import forced_tokens
 from healfsa.engine.messages import rejection
-from healfsa.errors import RollbackTooFar, Terminated, TokenRejected, VocabularyError
+from healfsa.errors import MaskShapeError, MatcherError, RollbackTooFar, Terminated, TokenRejected, VocabularyError
+from healfsa.healing.whole import as_id, as_ids, listed, shown, whole
 from healfsa.index import ENDED, REJECTED, Masks
 
 if TYPE_CHECKING:
@@ -37,11 +38,12 @@ class Matcher:
         The healed prompt that it began with.
     """
 
-    __slots__ = ("_length", "_owed", "_shared", "_state", "_trail", "index", "prompt")
+    __slots__ = ("_at_once", "_length", "_owed", "_shared", "_state", "_trail", "index", "prompt")
 
     def __init__(self, index: Masks, state: int, owed: bytes = b"", prompt: Boundary | None = None) -> None:
         self.index = index
         self.prompt = prompt
+        self._at_once = prompt is not None and prompt.at_once
         self._trail: list[Place | int] = [(state, owed)]  # ints where nothing is owed
         self._length = 1
         self._shared = False
@@ -68,9 +70,9 @@ class Matcher:
         """
         index = self.index
         if not fits(bitmask, row, index.words):
-            bitmask = check_bitmask(bitmask, row, index.words)
+            bitmask, row = check_bitmask(bitmask, row, index.words)
         if self._owed:
-            index.fill_owed(bitmask, row, self._state, self._owed)
+            index.fill_owed(bitmask, row, self._state, self._owed, self._at_once)
         else:
             index.fill(bitmask, row, self._state)
 
@@ -94,18 +96,23 @@ class Matcher:
         -------
         list of int
             The places of the tokens that are allowed where they stand. Rows behind others are all zero.
+
+        Raises
+        ------
+        MaskShapeError
+            The bitmask has too few rows, or `parents` are none; nothing was written.
+        VocabularyError
+            The ids are no whole numbers; nothing was written.
         """
-        rows = [row + k for k in range(len(token_ids) + 1)]
-        for k in (rows[0], rows[-1]):
-            bitmask = check_bitmask(bitmask, k, self.index.words)
+        ids = as_ids(token_ids)
+        before = range(-1, len(ids) - 1) if parents is None else _parents(parents, len(ids))
+        bitmask, row = check_bitmask(bitmask, row, self.index.words)
+        check_bitmask(bitmask, row + len(ids), self.index.words)
         places: list[Place] = [(self._state, self._owed)]
         self._fill(places[0], bitmask, row)
-        for k, token_id in enumerate(token_ids):
-            before = places[k if parents is None else parents[k] + 1]
-            places.append(before if before[0] in (ENDED, REJECTED) else self._after(before, token_id))
-            if before[0] == ENDED:
-                places[-1] = REJECTED, b""
-            self._fill(places[-1], bitmask, rows[k + 1])
+        for k, token_id in enumerate(ids):
+            places.append(self._behind(places[before[k] + 1], token_id))
+            self._fill(places[-1], bitmask, row + k + 1)
         return [k for k, place in enumerate(places[1:]) if place[0] != REJECTED]
 
     def _fill(self, place: Place, bitmask: np.ndarray, row: int) -> None:
@@ -113,13 +120,15 @@ class Matcher:
         if state == REJECTED:
             bitmask[row] = 0
         elif owed:
-            self.index.fill_owed(bitmask, row, state, owed)
+            self.index.fill_owed(bitmask, row, state, owed, self._at_once)
         else:
             self.index.fill(bitmask, row, state)
 
     def allowed_row(self) -> np.ndarray:
         """Return which tokens are allowed next as np.int32[ceil(V / 32)], read-only."""
-        return self.index.row_owed(self._state, self._owed) if self._owed else self.index.row(self._state)
+        if self._owed:
+            return self.index.row_owed(self._state, self._owed, self._at_once)
+        return self.index.row(self._state)
 
     @property
     def is_accepting(self) -> bool:
@@ -128,7 +137,11 @@ class Matcher:
 
     @property
     def is_terminated(self) -> bool:
-        """Whether an end-of-text token was accepted; the mask then allows only these."""
+        """Whether an end-of-text token was accepted.
+
+        No more is accepted then (`Terminated`). The mask still allows the end-of-text tokens, and only these: loops
+        that sample from every row of a batch, ended ones too, need one token that is allowed.
+        """
         return self._state == ENDED
 
     @property
@@ -158,8 +171,10 @@ class Matcher:
         Terminated
             The text has ended.
         VocabularyError
-            There is no such id.
+            There is no such id, or it is no whole number.
         """
+        if type(token_id) is not int:
+            token_id = as_id(token_id)
         if self._owed:
             after = None
         else:
@@ -180,7 +195,7 @@ class Matcher:
         """Advance by several tokens, or by none: when one is rejected the matcher is as it was before the first."""
         before = self._length
         try:
-            for token_id in token_ids:
+            for token_id in as_ids(token_ids):
                 self.accept_token(token_id)
         except BaseException:
             self.rollback(self._length - before)
@@ -195,26 +210,41 @@ class Matcher:
             With ``token_id`` -1: the grammar, or the owed bytes, do not allow them.
         Terminated
             The text has ended.
+        MatcherError
+            They are no bytes.
         """
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise MatcherError(f"bytes are needed, not {shown(data)}", hint="encode a text with .encode()")
+        data = bytes(data)
         if self._state == ENDED:
             raise Terminated("the text has ended", hint="use reset() or rollback() to go on")
         n = min(len(data), len(self._owed))
         after = self.index.step(self._state, data[n:])
         if data[:n] != self._owed[:n] or not self.index.is_live(after):
-            raise TokenRejected(f"the bytes {data!r} are not allowed here", -1, bytes(data))
+            raise TokenRejected(f"the bytes {data!r} are not allowed here", -1, data)
         self._push(after, self._owed[n:])
 
     def validate_tokens(self, token_ids: Iterable[int]) -> int:
-        """Return how many of the tokens would be accepted, one after the other, without advancing."""
+        """Return how many of the tokens would be accepted, one after the other, without advancing.
+
+        Raises
+        ------
+        VocabularyError
+            The ids are no whole numbers. (One that is not in the vocabulary is not accepted, and no error here.)
+        """
         place, count = (self._state, self._owed), 0
-        for token_id in token_ids:
-            if place[0] == ENDED:
-                break
-            place = self._after(place, token_id)
+        for token_id in as_ids(token_ids):
+            place = self._behind(place, token_id)
             if place[0] == REJECTED:
                 break
             count += 1
         return count
+
+    def _behind(self, place: Place, token_id: int) -> Place:
+        """Return the place behind any token id; `REJECTED` as its state wherever `accept_token` would raise."""
+        if place[0] in (ENDED, REJECTED) or not 0 <= token_id < self.index.vocabulary.size:
+            return REJECTED, b""
+        return self._after(place, token_id)
 
     def _after(self, place: Place, token_id: int) -> Place:
         """Return the place behind a token, `REJECTED` as its state where it is not allowed."""
@@ -224,7 +254,7 @@ class Matcher:
         if state == ENDED:
             raise Terminated("the text has ended", hint="use reset() or rollback() to go on")
         if owed:
-            return self.index.advance_owed(state, owed, token_id)
+            return self.index.advance_owed(state, owed, token_id, self._at_once)
         return self.index.advance(state, token_id), b""
 
     # The trail.
@@ -244,11 +274,16 @@ class Matcher:
         Raises
         ------
         RollbackTooFar
-            Fewer were accepted; the matcher is as it was.
+            Fewer were accepted (or `n` is negative); the matcher is as it was.
+        MatcherError
+            `n` is no whole number.
         """
-        if not isinstance(n, int) or not 0 <= n < self._length:
-            raise RollbackTooFar(n, self._length - 1)
-        self._length -= n
+        count = whole(n)
+        if count is None:
+            raise MatcherError(f"a number of tokens is needed, not {shown(n)}")
+        if not 0 <= count < self._length:
+            raise RollbackTooFar(count, self._length - 1)
+        self._length -= count
         place = self._trail[self._length - 1]
         self._state, self._owed = place if isinstance(place, tuple) else (place, b"")
 
@@ -259,7 +294,7 @@ class Matcher:
     def fork(self) -> Matcher:
         """Return a matcher at the same place that goes its own way from here."""
         twin = Matcher.__new__(Matcher)
-        twin.index, twin.prompt = self.index, self.prompt
+        twin.index, twin.prompt, twin._at_once = self.index, self.prompt, self._at_once
         twin._trail, twin._length = self._trail, self._length
         twin._state, twin._owed = self._state, self._owed
         twin._shared = self._shared = True
@@ -282,3 +317,12 @@ class Matcher:
     def __repr__(self) -> str:
         end = "ended" if self.is_terminated else f"state {self._state}"
         return f"<Matcher {self.n_accepted} tokens, {end}{f', owed {self._owed!r}' if self._owed else ''}>"
+
+
+def _parents(parents: Sequence[int], n: int) -> list[int]:
+    """Return the parents of a draft's tokens; each is -1 or the place of an earlier token."""
+    found = listed(parents)
+    places = [whole(place) for place in found or ()]
+    if found is None or len(places) != n or any(at is None or not -1 <= at < k for k, at in enumerate(places)):
+        raise MaskShapeError("wrong parents of the draft", f"{n} places of earlier tokens, or -1", shown(parents))
+    return [place for place in places if place is not None]

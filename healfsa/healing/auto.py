@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from healfsa.vocab import Vocabulary
 
 WINDOW = 48  # bytes of the tail that are looked at first
-ADDED = 64  # ids among which an added token is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +83,8 @@ def composed(canon: Canon, region: Region, before: Sequence[tuple[int, int]] = (
 
 
 def behind_added(canon: Canon, read: Prompt) -> Prompt:
-    """Return the prompt with its wall behind the last added token: nothing is merged across one."""
-    if not canon.added.ids:
-        return read
-    ids, added = read.ids, canon.added.ids
-    for at in range(len(ids), max(read.wall, len(ids) - ADDED), -1):
-        if ids[at - 1] in added:
-            return Prompt(ids, read.rest, at)
-    return read
+    """Return the prompt with added tokens as walls: nothing is merged across one."""
+    return Prompt(read.ids, read.rest, read.kinds, canon.added.ids) if canon.added.ids else read
 
 
 def _unfinished_added(canon: Canon, read: Prompt) -> int:
@@ -100,7 +93,7 @@ def _unfinished_added(canon: Canon, read: Prompt) -> int:
     tail = read.tail(vocabulary, canon.added.longest)
     owed = 0
     openings = canon.added.openings(tail)
-    if not openings and read.wall == len(read.ids) and read.ids and canon.added.begins(_last(vocabulary, read)):
+    if not openings and read.ids and not read.is_open(len(read.ids)) and canon.added.begins(_last(vocabulary, read)):
         return len(_last(vocabulary, read)) + len(read.rest)
     for opening in openings:
         length = len(tail) - opening
@@ -124,7 +117,7 @@ def _differing(canon: Canon, read: Prompt, length: int) -> int:
     given: Way = []
     at = len(read.ids)
     behind = len(read.rest)
-    while at > read.wall and behind < length + size:
+    while read.is_open(at) and behind < length + size:
         at -= 1
         token = read.ids[at]
         given.append((token, size + length - behind))

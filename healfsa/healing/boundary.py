@@ -11,11 +11,12 @@ Not here: how far `auto` must go back (`auto.py`); what may follow (`cover.py`, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from healfsa.errors import PromptError
 from healfsa.healing.auto import decide
-from healfsa.healing.prompt import Prompt, read_prompt
+from healfsa.healing.prompt import REACH, Prompt, Source, read_prompt
+from healfsa.healing.whole import as_ids, shown, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,44 @@ Policy = str | int
 POLICIES = ("off", "one", "auto", "exact")
 
 
+class Later:
+    """A field of ids that are copied from the prompt when they are first asked for."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = "_" + name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return ()  # the field's default
+        found = instance.__dict__[self._name]
+        if isinstance(found, Part):
+            found = instance.__dict__[self._name] = found.ids()
+        return found
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        instance.__dict__[self._name] = value if isinstance(value, (tuple, Part)) else tuple(as_ids(value))
+
+
 @dataclass(frozen=True, slots=True)
+class Part:
+    """The first `count` ids of a prompt and some more."""
+
+    source: Source
+    count: int
+    more: tuple[int, ...] = ()
+
+    def ids(self) -> tuple[int, ...]:
+        """Return them all."""
+        found = self.source.first(self.count)
+        return (*found, *self.more) if self.more else found
+
+    def end(self) -> tuple[int, ...]:
+        """Return the last of them."""
+        near = self.source.near
+        return (*near[: self.count - self.source.length + len(near)], *self.more)
+
+
+@dataclass(frozen=True)
 class Boundary:
     """A healed prompt.
 
@@ -48,17 +86,29 @@ class Boundary:
         The tail of the prompt that already lies inside the grammar: the automaton is stepped over it before the
         first mask.  Empty: the grammar begins behind the prompt.
     at_once : bool
-        Whether the first token must write all owed bytes (policy "one", as it was first described).  Otherwise tokens
-        that are a proper beginning of the owed bytes are allowed, too.
+        Whether the first token must write all owed bytes (policies "one" and 1, as healing was first described).
+        Otherwise, and where no token begins with them (bytes of an unfinished character), tokens that are a proper
+        beginning of the owed bytes are allowed, too.
     """
 
-    keep: tuple[int, ...]
+    keep: tuple[int, ...] = Later()  # type: ignore[assignment]
     owed: bytes = b""
     n_removed: int = 0
-    prompt_ids: tuple[int, ...] = ()
+    prompt_ids: tuple[int, ...] = Later()  # type: ignore[assignment]
     policy: str = "off"
     prefill: bytes = b""
     at_once: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("owed", "prefill"):
+            if not isinstance(getattr(self, name), bytes):
+                raise PromptError(f"{name} are bytes, not {shown(getattr(self, name))}")
+
+    @property
+    def end(self) -> tuple[int, ...]:
+        """The last of the kept ids (all, where there are not very many), without copying the others."""
+        found = self.__dict__["_keep"]
+        return found.end() if isinstance(found, Part) else found[-REACH:]
 
     @property
     def input_ids(self) -> list[int]:
@@ -68,7 +118,9 @@ class Boundary:
     @property
     def removed_ids(self) -> tuple[int, ...]:
         """The ids that were given back."""
-        return self.prompt_ids[len(self.prompt_ids) - self.n_removed :]
+        found = self.__dict__["_prompt_ids"]
+        ids = found.source.near if isinstance(found, Part) else self.prompt_ids
+        return ids[len(ids) - self.n_removed :]
 
 
 def heal(
@@ -110,30 +162,43 @@ def heal(
     Raises
     ------
     PromptError
-        The prompt holds bytes that no token can make, `prefill` is not its tail, or `policy` is none.
+        It is no prompt, it holds bytes that no token can make, `prefill` is not its tail, or `policy` is none.
     VocabularyError
-        An id is not in the vocabulary.
+        An id is not in the vocabulary, or no whole number. (Of very long prompts only the end is looked at.)
     """
-    kind = _policy(policy)
-    read = read_prompt(vocabulary, prompt, parse_special=parse_special, add_special_tokens=add_special_tokens)
+    kind, kept = _policy(policy), whole(least)
+    if kept is None or kept < 0:
+        raise PromptError(f"least is a number of ids, 0 or more, not {shown(least)}")
+    read, source = read_prompt(
+        vocabulary,
+        prompt,
+        parse_special=parse_special,
+        add_special_tokens=add_special_tokens,
+        reach=kind + 1 if isinstance(kind, int) else 0,
+    )
     inside = _prefill(vocabulary, read, prefill)
-    return _cut(vocabulary, read, kind, inside, min(least, len(read.ids)))
+    return _cut(vocabulary, read, source, kind, inside, kept)
 
 
 def _policy(policy: Policy) -> str | int:
     """Check a policy; numbers as numbers."""
-    if isinstance(policy, str) and policy.isdecimal():
-        return int(policy)
-    if isinstance(policy, int) and not isinstance(policy, bool) and policy >= 0:
-        return int(policy)
-    if policy in POLICIES:
-        return 1 if policy == "one" else policy
-    raise PromptError(f"no healing policy {policy!r}", hint="use 'auto', 'exact', 'off', 'one' or a number of tokens")
+    if isinstance(policy, str):
+        if policy.isdecimal() and len(policy) < 10:
+            return int(policy)
+        if policy in POLICIES:
+            return 1 if policy == "one" else policy
+    elif (number := whole(policy)) is not None and number >= 0:
+        return number
+    raise PromptError(
+        f"no healing policy {shown(policy)}", hint="use 'auto', 'exact', 'off', 'one' or a number of tokens"
+    )
 
 
 def _prefill(vocabulary: Vocabulary, read: Prompt, prefill: str | bytes | None) -> bytes:
     """Check that the prefill is the prompt's tail."""
-    if not prefill:
+    if prefill is not None and not isinstance(prefill, (str, bytes, bytearray, memoryview)):
+        raise PromptError(f"a prefill is a text or bytes, not {shown(prefill)}")
+    if prefill is None or len(prefill) == 0:
         return b""
     inside = vocabulary.normalize(prefill).encode() if isinstance(prefill, str) else bytes(prefill)
     tail = read.tail(vocabulary, len(inside) + 1)
@@ -149,9 +214,9 @@ def _prefill(vocabulary: Vocabulary, read: Prompt, prefill: str | bytes | None) 
     return inside
 
 
-def _cut(vocabulary: Vocabulary, read: Prompt, kind: str | int, inside: bytes, least: int) -> Boundary:
+def _cut(vocabulary: Vocabulary, read: Prompt, source: Source, kind: str | int, inside: bytes, least: int) -> Boundary:
     """Give back what the policy asks for."""
-    ids = read.ids
+    ids, far = read.ids, source.length - len(read.ids)
     more: tuple[int, ...] = ()
     if kind == "off":
         keep, size = len(ids), len(read.rest)
@@ -159,13 +224,17 @@ def _cut(vocabulary: Vocabulary, read: Prompt, kind: str | int, inside: bytes, l
         keep, size = _back(vocabulary, read, tokens=kind - bool(read.rest))
     else:
         keep, more, size = _auto(vocabulary, read)
+    least = min(least - far, len(ids))
     if keep + len(more) < least:
         keep, more, size = least, (), len(vocabulary.decode_bytes(ids[least:])) + len(read.rest)
     while more and keep < len(ids) and more[0] == ids[keep]:
         keep, more = keep + 1, more[1:]
-    owed = read.tail(vocabulary, size)
-    kept = ids[:keep] + more if more else ids[:keep]
-    return Boundary(kept, owed[len(owed) - size :], len(ids) - keep, ids, str(kind), inside, kind == 1)
+    tail = read.tail(vocabulary, size)
+    owed = tail[len(tail) - size :]
+    removed, at_once = len(ids) - keep, kind == 1 and vocabulary.trie.find(owed) >= 0
+    kept = Part(source, far + keep, more)
+    whole_prompt: Any = Part(source, source.length)
+    return Boundary(kept, owed, removed, whole_prompt, str(kind), inside, at_once)  # type: ignore[arg-type]
 
 
 def _auto(vocabulary: Vocabulary, read: Prompt) -> tuple[int, tuple[int, ...], int]:
@@ -182,7 +251,7 @@ def _auto(vocabulary: Vocabulary, read: Prompt) -> tuple[int, tuple[int, ...], i
 def _back(vocabulary: Vocabulary, read: Prompt, *, size: int = 0, tokens: int = 0) -> tuple[int, int]:
     """Return how many ids stay without the last that cover `size` bytes or are `tokens` many, and what those cover."""
     keep, covered = len(read.ids), len(read.rest)
-    while keep > read.wall and (covered < size or len(read.ids) - keep < tokens):
+    while read.is_open(keep) and (covered < size or len(read.ids) - keep < tokens):
         keep -= 1
         covered += len(vocabulary.bytes_of(read.ids[keep]) or b"")
     return keep, covered

@@ -111,7 +111,7 @@ def _lead(canon: Canon, boundary: Boundary, *, fresh: bool = True) -> Lead | Non
 def _certain_text(canon: Canon, boundary: Boundary) -> bytes:
     """Return the end of the kept ids' text from the last certain cut on."""
     vocabulary = canon.vocabulary
-    read = behind_added(canon, read_prompt(vocabulary, boundary.keep))
+    read = behind_added(canon, read_prompt(vocabulary, boundary.end)[0])
     window = WINDOW
     while True:
         raw = read.tail(vocabulary, window)

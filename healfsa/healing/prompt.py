@@ -1,18 +1,22 @@
 """Reading a prompt: text, bytes or ids become ids, with the place of the last wall.
 
-In: a vocabulary and a prompt in any of its forms. Out: `Prompt`: ids, bytes that no id covers, and the wall.
+In: a vocabulary and a prompt in any of its forms. Out: `Prompt`: the last ids, and bytes that no id covers.
 Idea: everything later works on token ids and on the bytes at their end, so the forms meet here and nowhere else.
-Cost: one encoding for texts; for ids a scan back to the last special token, at most the tail that is ever needed.
+Cost: one encoding for texts; for ids some us, whatever their number.
 Source: own.
 Not here: where to cut.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from healfsa.errors import PromptError, VocabularyError
+from healfsa.healing.whole import as_ids, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,34 +24,99 @@ if TYPE_CHECKING:
     from healfsa.vocab import Vocabulary
 
 TEXT = 1  # the kind of ordinary tokens in `Vocabulary.kinds`
-REACH = 4096  # ids behind which a wall is not looked for: far more than any tail that is read again
+REACH = 4096  # ids at the end that may be read again: far more than any tail that is
+CHECKED = 512  # ids at the end that are checked
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt as ids; `rest` are bytes of an incomplete last character; ids before `wall` may not be given back."""
+    """The end of a prompt as ids.
+
+    Attributes
+    ----------
+    ids : tuple[int, ...]
+        The last ids (all, where there are not very many).
+    rest : bytes
+        Bytes of an incomplete last character.
+    kinds : np.uint8[V]
+        What each id is; ids that are no text are walls: nothing is given back through them.
+    walls : frozenset[int]
+        Text tokens that are walls, too.
+    """
 
     ids: tuple[int, ...]
     rest: bytes
-    wall: int
+    kinds: np.ndarray
+    walls: frozenset[int] = frozenset()
+
+    def is_open(self, at: int) -> bool:
+        """Return whether the id before place `at` may be given back."""
+        return at > 0 and self.kinds[self.ids[at - 1]] == TEXT and self.ids[at - 1] not in self.walls
 
     def before(self, length: int, vocabulary: Vocabulary) -> Prompt:
         """Return the prompt without its last `length` bytes, cut through a token where it must be."""
         keep, covered = len(self.ids), len(self.rest)
-        while covered < length and keep > self.wall:
+        while covered < length and self.is_open(keep):
             keep -= 1
             covered += len(vocabulary.bytes_of(self.ids[keep]) or b"")
         cut = (vocabulary.bytes_of(self.ids[keep]) or b"")[: covered - length] if covered > length else b""
-        return Prompt(self.ids[:keep], cut, self.wall)
+        return Prompt(self.ids[:keep], cut, self.kinds, self.walls)
 
     def tail(self, vocabulary: Vocabulary, length: int) -> bytes:
         """Return at least the last `length` bytes behind the wall (all of them where there are fewer)."""
         pieces, have, at = [self.rest], len(self.rest), len(self.ids)
-        while have < length and at > self.wall:
+        while have < length and self.is_open(at):
             at -= 1
             pieces.append(vocabulary.bytes_of(self.ids[at]) or b"")
             have += len(pieces[-1])
         return b"".join(reversed(pieces))
+
+
+class Source:
+    """All ids of a prompt, where they came from; copied when they are asked for.
+
+    A prompt may be very long, and cutting it concerns its end only. A list that was given must not be changed before
+    the ids are asked for; that it got shorter, or another end, is noticed.
+    """
+
+    __slots__ = ("_given", "length", "near")
+
+    def __init__(self, vocabulary: Vocabulary, given: Any, reach: int = REACH) -> None:
+        if type(given) not in (tuple, list) and not _is_vector(given):
+            given = as_ids(given)
+        self._given, self.length = given, len(given)
+        near = _plain(given[-reach:] if self.length > reach else given)
+        self.near = tuple(near) if set(map(type, near[-CHECKED:])) <= {int} else tuple(as_ids(near))
+        _check(vocabulary, self.near[-CHECKED:])
+
+    def first(self, count: int) -> tuple[int, ...]:
+        """Return the first ids."""
+        given, far = self._given, self.length - len(self.near)
+        if far == 0:
+            return self.near[:count]
+        if type(given) is list and (
+            len(given) < count or given[far : min(count, far + 64)] != list(self.near[: max(0, min(count - far, 64))])
+        ):
+            raise PromptError("the list of ids was changed after it was healed", hint="pass a copy, or a tuple")
+        return given[:count] if type(given) is tuple else tuple(_plain(given[:count]))
+
+
+def _is_vector(given: Any) -> bool:
+    """Return whether it is a one-dimensional array or tensor of integers."""
+    kind = str(getattr(given, "dtype", ""))
+    return getattr(given, "ndim", 0) == 1 and "int" in kind and hasattr(given, "tolist")
+
+
+def _plain(given: Any) -> Any:
+    """Return ids as a sequence of plain ints."""
+    return given.tolist() if hasattr(given, "tolist") else given
+
+
+def _check(vocabulary: Vocabulary, near: tuple[int, ...]) -> None:
+    """Raise where an id is not in the vocabulary."""
+    if near and not (min(near) >= 0 and max(near) < vocabulary.size):
+        wrong = next(token for token in near if not 0 <= token < vocabulary.size)
+        raise VocabularyError(f"token id {wrong} is not in the vocabulary of {vocabulary.size} ids")
 
 
 def read_prompt(
@@ -56,34 +125,20 @@ def read_prompt(
     *,
     parse_special: bool = False,
     add_special_tokens: bool = True,
-) -> Prompt:
-    """Return the prompt as ids; see `healfsa.healing.heal` for the parameters."""
+    reach: int = REACH,
+) -> tuple[Prompt, Source]:
+    """Return the end of the prompt, and all its ids; see `healfsa.healing.heal` for the parameters."""
+    rest = b""
     if isinstance(prompt, str):
-        ids, rest = _encode(vocabulary, prompt, parse_special, add_special_tokens), b""
+        ids: Any = _encode(vocabulary, prompt, parse_special, add_special_tokens)
     elif isinstance(prompt, (bytes, bytearray, memoryview)):
         ids, rest = _encode_bytes(vocabulary, bytes(prompt), parse_special, add_special_tokens)
+    elif isinstance(prompt, (Mapping, Set)) or not isinstance(prompt, Iterable) or getattr(prompt, "ndim", 1) != 1:
+        raise PromptError(f"a prompt cannot be {shown(prompt)}", hint="give a text, bytes, or a flat list of ids")
     else:
-        ids, rest = _given(vocabulary, prompt), b""
-    return Prompt(ids, rest, _wall(vocabulary, ids))
-
-
-def _given(vocabulary: Vocabulary, prompt: Sequence[int]) -> tuple[int, ...]:
-    """Check ids that were given; of very long prompts the end, which is all that is read."""
-    ids = tuple(prompt) if isinstance(prompt, (tuple, list)) else tuple(int(token) for token in prompt)
-    near = ids[-REACH:]
-    if near and not (min(near) >= 0 and max(near) < vocabulary.size):
-        wrong = next(token for token in near if not 0 <= token < vocabulary.size)
-        raise VocabularyError(f"token id {wrong} is not in the vocabulary of {vocabulary.size} ids")
-    return ids
-
-
-def _wall(vocabulary: Vocabulary, ids: tuple[int, ...]) -> int:
-    """Return the number of ids up to and including the last one that is not text."""
-    kinds = vocabulary.kinds
-    for at in range(len(ids), max(0, len(ids) - REACH), -1):
-        if kinds[ids[at - 1]] != TEXT:
-            return at
-    return max(0, len(ids) - REACH)
+        ids = prompt
+    source = Source(vocabulary, ids, max(reach, REACH))
+    return Prompt(source.near, rest, vocabulary.kinds), source
 
 
 def _encode(vocabulary: Vocabulary, text: str, parse_special: bool, add_special_tokens: bool) -> tuple[int, ...]:

@@ -78,7 +78,7 @@ class TextStream:
         cls, vocabulary: Vocabulary, boundary: Boundary, stop: str | Iterable[str] = (), *, include_stop: bool = False
     ) -> TextStream:
         """Return the stream for what follows a healed prompt."""
-        tail = vocabulary.decode_bytes(boundary.keep[-4:]) + boundary.owed
+        tail = vocabulary.decode_bytes(boundary.end[-4:]) + boundary.owed
         return cls(boundary.owed, stop, include_stop=include_stop, unfinished=text_tail(tail[-4:])[1])
 
     @property

@@ -89,31 +89,32 @@ class Masks:
         kept = self._rows.get(state) or self._remember(state, state, b"")
         kernels.fill(bitmask, row, kept.base, kept.missing, kept.tokens)
 
-    def fill_owed(self, bitmask: np.ndarray, row: int, state: int, owed: bytes) -> None:
-        """Write the row of `state` behind `owed` bytes (unchecked)."""
-        kept = self._rows.get((state, owed)) or self._remember((state, owed), state, owed)
+    def fill_owed(self, bitmask: np.ndarray, row: int, state: int, owed: bytes, at_once: bool = False) -> None:
+        """Write the row of `state` behind `owed` bytes (unchecked); `at_once`: one token must write all of them."""
+        key = state, owed, at_once
+        kept = self._rows.get(key) or self._remember(key, state, owed, at_once)
         kernels.fill(bitmask, row, kept.base, kept.missing, kept.tokens)
 
     def row(self, state: int) -> np.ndarray:
         """Return the tokens allowed in `state` as np.int32[words], read-only."""
         return self._words(state, b"")
 
-    def row_owed(self, state: int, owed: bytes) -> np.ndarray:
+    def row_owed(self, state: int, owed: bytes, at_once: bool = False) -> np.ndarray:
         """Return the tokens allowed while `owed` is to be written in front of `state`, as `row` does."""
-        return self._words(state, owed)
+        return self._words(state, owed, at_once)
 
-    def _words(self, state: int, owed: bytes) -> np.ndarray:
+    def _words(self, state: int, owed: bytes, at_once: bool = False) -> np.ndarray:
         words = np.zeros((1, self.tables.words), dtype=np.int32)
         if owed:
-            self.fill_owed(words, 0, state, owed)
+            self.fill_owed(words, 0, state, owed, at_once)
         else:
             self.fill(words, 0, state)
         words.flags.writeable = False
         return words[0]
 
-    def _remember(self, key: int | tuple[int, bytes], state: int, owed: bytes) -> Row:
+    def _remember(self, key: int | tuple[int, bytes, bool], state: int, owed: bytes, at_once: bool = False) -> Row:
         if owed:
-            row = self._pack(owed_tokens(self, state, owed))
+            row = self._pack(owed_tokens(self, state, owed, at_once))
         else:
             row = self._pack(self._end) if state == ENDED else self._row(state)
         return self.pool.keep(self, self._rows, key, row)
@@ -127,17 +128,19 @@ class Masks:
         kernels.fill(words, 0, base, missing, tokens)
         return Row(words[0], NO_WORDS, NO_WORDS, shared=False)
 
-    def covers(self, state: int, owed: bytes) -> bool:
-        """Say whether tokens can write `owed` and go on from `state`."""
-        return self.vocabulary.spellable.issuperset(owed) or bool(len(owed_tokens(self, state, owed)))
+    def covers(self, state: int, owed: bytes, at_once: bool = False) -> bool:
+        """Say whether tokens (`at_once`: one token) can write `owed` and go on from `state`."""
+        if not at_once and self.vocabulary.spellable.issuperset(owed):
+            return True
+        return bool(len(owed_tokens(self, state, owed, at_once)))
 
-    def advance_owed(self, state: int, owed: bytes, token_id: int) -> tuple[int, bytes]:
+    def advance_owed(self, state: int, owed: bytes, token_id: int, at_once: bool = False) -> tuple[int, bytes]:
         """Return state (`REJECTED`: not allowed) and owed bytes behind `token_id`, while `owed` is to be written."""
         if self.tables.kinds[token_id] != TEXT:
             return REJECTED, owed
         data = self.vocabulary.bytes_of(token_id) or b""
         if len(data) < len(owed):
-            fits = owed.startswith(data) and covered(self, state, owed)[len(data)]
+            fits = not at_once and owed.startswith(data) and covered(self, state, owed)[len(data)]
             return (state if fits else REJECTED), owed[len(data) :]
         if not data.startswith(owed):
             return REJECTED, owed

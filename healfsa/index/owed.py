@@ -3,7 +3,8 @@
 In: a state and the owed bytes before it. Out: the ids of all tokens that fit.
 Idea: a token fits when it runs through all owed bytes and lives behind them (a walk below the trie node of the owed
     bytes), or when it is a proper beginning of them and the rest can be covered. What can be covered is decided from
-    the back; where every owed byte is a token of its own, everything can.
+    the back; where every owed byte is a token of its own, everything can. Where all must be written at once, only the
+    first kind fits.
 Cost: one walk below one node; with missing bytes one more look at the trie a position.
 Source: own; the healing paper's step 0 is the case of one token.
 Not here: how many bytes are owed (healing).
@@ -21,10 +22,12 @@ if TYPE_CHECKING:
     from healfsa.index.masks import Masks
 
 
-def owed_tokens(masks: Masks, state: int, owed: bytes) -> np.ndarray:
+def owed_tokens(masks: Masks, state: int, owed: bytes, at_once: bool = False) -> np.ndarray:
     """Return the ids (int32) of the tokens that fit `owed` (at least one byte) in front of `state`."""
     trie = masks.vocabulary.trie
     nodes = path(masks, owed)
+    if at_once:
+        return masks.tokens_below(state, nodes[-1]) if len(nodes) == len(owed) else trie.order[:0]
     rests = covered(masks, state, owed)
     pieces = [trie.order[trie.first[node] : trie.first[node + 1]] for k, node in enumerate(nodes, 1) if rests[k]]
     if len(nodes) == len(owed):

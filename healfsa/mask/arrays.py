@@ -54,10 +54,17 @@ def check_bitmask(bitmask: Any) -> np.ndarray:
 
 
 def _from_tensor(bitmask: Any) -> np.ndarray:
-    if getattr(getattr(bitmask, "device", None), "type", None) == "cpu" and hasattr(bitmask, "numpy"):
+    """Return the memory of a CPU tensor as an array; its dtype is looked at first, as numpy does not know all."""
+    if getattr(getattr(bitmask, "device", None), "type", None) != "cpu" or not hasattr(bitmask, "numpy"):
+        where = getattr(bitmask, "device", type(bitmask).__name__)
+        raise MaskShapeError("the bitmask is not where the logits are", "a numpy array or a CPU tensor", where)
+    dtype = str(getattr(bitmask, "dtype", "")).removeprefix("torch.")
+    if dtype != "int32":
+        raise MaskShapeError("wrong dtype of the bitmask", "int32", dtype)
+    try:
         return bitmask.numpy()
-    where = getattr(bitmask, "device", type(bitmask).__name__)
-    raise MaskShapeError("the bitmask is not where the logits are", "a numpy array or a CPU tensor", where)
+    except (RuntimeError, TypeError) as failure:  # no plain memory: sparse, for example
+        raise MaskShapeError("wrong layout of the bitmask", "a dense tensor", str(failure).splitlines()[0]) from failure
 
 
 def write(
@@ -67,4 +74,5 @@ def write(
     from healfsa.mask.kernels import forbid
 
     work = plan(words.shape, bits.shape, rows, vocab_size)
+    bits = bits if bits.flags.writeable else bits.copy()  # the kernel takes no read-only memory
     forbid(words, bits.view(np.uint32), work.targets, work.vocab_size, pattern)

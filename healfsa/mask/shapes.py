@@ -7,8 +7,10 @@ Not here: dtypes and devices; each device file knows its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +62,7 @@ def plan(
         When the bitmask has another width or another number of rows, or a row lies outside the logits.
     """
     batch, width = logits_shape
-    size = width if vocab_size is None else int(vocab_size)
+    size = width if vocab_size is None else _whole(vocab_size)
     if not 0 <= size <= width:
         raise MaskShapeError("vocab_size does not fit the logits", f"0 to {width}", size)
     if bitmask_shape[1] != words_for(size):
@@ -76,9 +78,29 @@ def plan(
 
 
 def _targets(rows: Iterable[int], batch: int) -> np.ndarray:
-    given = rows if isinstance(rows, np.ndarray) else np.asarray(list(rows))
+    given = rows if isinstance(rows, np.ndarray) else _listed(rows)
     if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
         raise MaskShapeError("wrong kind of rows", "a flat sequence of ints", f"{given.dtype} of shape {given.shape}")
     if given.size and int(given.max()) >= batch:
         raise MaskShapeError("a row lies outside the logits", f"below {batch}", int(given.max()))
     return np.ascontiguousarray(given, dtype=np.int64)
+
+
+def _listed(rows: Any) -> np.ndarray:
+    """Return rows as an array, whatever they are."""
+    if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
+        raise MaskShapeError("wrong kind of rows", "a flat sequence of ints", f"{rows!r} ({type(rows).__name__})")
+    try:
+        return np.asarray(list(rows))
+    except (ValueError, TypeError) as failure:  # lists of unequal length
+        raise MaskShapeError("wrong kind of rows", "a flat sequence of ints", str(failure)) from None
+
+
+def _whole(size: Any) -> int:
+    """Return a vocabulary size as an int; truth values, floats, texts and arrays are none."""
+    if not isinstance(size, bool) and not getattr(size, "ndim", 0) and "bool" not in str(getattr(size, "dtype", "")):
+        try:
+            return operator.index(size)
+        except (TypeError, ValueError, RuntimeError):
+            pass
+    raise MaskShapeError("wrong kind of vocab_size", "a whole number", f"{size!r} ({type(size).__name__})")

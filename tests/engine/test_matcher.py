@@ -167,11 +167,14 @@ def test_several_tokens_or_none(engine):
 
 @pytest.mark.parametrize("token", [-1, 10**6, 2**40])
 def test_ids_that_do_not_exist(engine, token):
+    a = engine.vocabulary.encode("a")[0]
     matcher = engine.matcher(healfsa.regex("a*"))
-    for call in (matcher.accept_token, lambda t: matcher.validate_tokens([t])):
+    for call in (matcher.accept_token, lambda t: matcher.accept_tokens([a, t])):
         with pytest.raises(VocabularyError, match=str(token)):
             call(token)
     assert matcher.n_accepted == 0
+    assert matcher.validate_tokens([a, token, a]) == 1
+    assert matcher.fill_draft([a, token, a], engine.allocate_bitmask(4)) == [0]
 
 
 def test_holes_are_rejected(engine):

@@ -107,9 +107,14 @@ def vocabulary(name: str) -> Vocabulary:
     return Vocabulary.from_tokenizer(_MAKERS[name]())
 
 
+def shared_root() -> Path:
+    """The folder of data that lies beside the project; it may be absent."""
+    return Path(os.environ.get("HEALFSA_SHARED", Path(__file__).parents[3] / "shared"))
+
+
 def shared() -> list[Path]:
     """The folders of real tokenizers that lie beside the project; none where they are absent."""
-    root = Path(os.environ.get("HEALFSA_SHARED", Path(__file__).parents[3] / "shared")) / "tokenizers"
+    root = shared_root() / "tokenizers"
     return sorted(path for path in root.glob("*") if (path / "tokenizer.json").exists()) if root.is_dir() else []
 
 

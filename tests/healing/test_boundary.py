@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from healing.kit import NAMES, cuts, vocabulary
+from healing.kit import CORPUS, NAMES, cuts, vocabulary
 
 from healfsa import PromptError, VocabularyError
 from healfsa.healing import Boundary, heal
@@ -124,3 +124,50 @@ def test_a_boundary_is_a_value(known):
     assert healed.input_ids == list(healed.keep)
     with pytest.raises(AttributeError):
         healed.owed = b""
+
+
+def test_the_cost_does_not_depend_on_the_length():
+    """Of a long prompt only the end is read: nothing is copied before it is asked for."""
+    known = vocabulary("cl100k")
+    ids = known.encode("".join(CORPUS))
+    for number in (1, 2, 100):
+        given = list(ids) * number
+        healed = heal(known, given)
+        short = heal(known, ids[-300:])
+        assert (healed.owed, healed.n_removed, healed.removed_ids) == (short.owed, short.n_removed, short.removed_ids)
+        assert healed.end[-20:] == short.keep[-20:] == healed.keep[-20:]
+        assert healed.keep == tuple(given[: len(given) - healed.n_removed]) and healed.prompt_ids == tuple(given)
+        assert healed == heal(known, tuple(given)) and len(healed.end) <= 4096
+
+
+def test_a_list_that_changed_is_noticed():
+    known = vocabulary("cl100k")
+    ids = known.encode("".join(CORPUS)) * 50
+    given = list(ids)
+    healed = heal(known, given)
+    given.append(3)  # what is behind does not matter
+    assert healed.keep == tuple(ids[: len(ids) - healed.n_removed])
+    for change in (list.clear, list.reverse, lambda them: them.pop(0)):
+        given = list(ids)
+        healed = heal(known, given)
+        change(given)
+        with pytest.raises(PromptError, match="changed"):
+            _ = healed.keep
+
+
+def test_many_tokens_of_a_long_prompt_can_be_given_back():
+    known = vocabulary("cl100k")
+    ids = known.encode("".join(CORPUS)) * 50
+    healed = heal(known, ids, 5000)
+    assert healed.n_removed == 5000 and healed.owed == known.decode_bytes(ids[-5000:])
+    assert heal(known, ids, least=len(ids)).owed == b"" and heal(known, ids, least=10**9).n_removed == 0
+
+
+@pytest.mark.parametrize("policy", ["one", 1, "1"])
+def test_one_means_that_one_token_writes_all(policy):
+    known = vocabulary("gpt2")
+    healed = heal(known, "The company hired", policy)
+    assert healed.at_once and healed.policy == "1" and healed.n_removed == 1
+    assert not heal(known, "The company hired", 2).at_once and not heal(known, "The company hired").at_once
+    unfinished = heal(known, "caf\u00e9 \U0001f389".encode()[:-1], policy)
+    assert unfinished.at_once == (known.trie.find(unfinished.owed) >= 0)

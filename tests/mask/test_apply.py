@@ -144,6 +144,19 @@ BAD = {
     "tensor with gradient": (torch.ones((2, 64), requires_grad=True), torch.zeros((2, 2), dtype=torch.int32), {}),
     "tensor sparse": (torch.ones((2, 64)).to_sparse(), torch.zeros((2, 2), dtype=torch.int32), {}),
     "tensor elsewhere": (torch.ones((2, 64), device="meta"), torch.zeros((2, 2), dtype=torch.int32), {}),
+    **{f"bitmask {name}": (GOOD, bits, {}) for name, bits in {
+        "none": None, "text": "abc", "bfloat16": torch.zeros((2, 2), dtype=torch.bfloat16),
+        "gradient": torch.zeros((2, 2), requires_grad=True),
+        "sparse": torch.zeros((2, 2), dtype=torch.int32).to_sparse(),
+        "other endian": BITS.astype(np.dtype(np.int32).newbyteorder()), "objects": np.array([[None, None]] * 2),
+        "scalar": np.int32(0), "three dimensions": np.zeros((1, 2, 2), dtype=np.int32),
+    }.items()},
+    **{f"rows {rows!r}": (GOOD, BITS, {"rows": rows}) for rows in (
+        3, "01", [[0], [1]], [[0], 1], [None, 1], [True, False], ["a", "b"], {0: 1, 1: 0}, [0, 10**30], [0, 1.5],
+    )},
+    **{f"vocab {size!r}": (GOOD, BITS, {"vocab_size": size}) for size in (
+        "64", 64.0, True, [64], np.array([64]), np.float32(64), torch.tensor(64.0), torch.tensor(True), 10**30,
+    )},
     "bitmask elsewhere": (torch.ones((2, 64)), torch.zeros((2, 2), dtype=torch.int32, device="meta"), {}),
 }
 
@@ -157,6 +170,31 @@ def test_what_does_not_fit_is_refused_before_writing(name):
     assert caught.value.expected != caught.value.got
     if before is not None:
         assert same(logits, before)
+
+
+@pytest.mark.parametrize("name", [name for name in BAD if name.startswith(("rows", "vocab", "bitmask"))])
+def test_tensors_refuse_the_same(name):
+    _, bits, options = BAD[name]
+    tensor = torch.ones((2, 64))
+    with pytest.raises(MaskShapeError):
+        apply_bitmask(tensor, bits, **options)
+    assert (tensor == 1).all()
+
+
+def test_a_bitmask_that_is_only_read_may_be_read_only():
+    rng = np.random.default_rng(6)
+    logits, bits = make(rng, 3, 100)
+    want = expected(logits, bits)
+    for still in (frozen(bits.copy()), frozen(np.asfortranarray(bits))):
+        for got in (logits.copy(), torch.from_numpy(logits.copy())):
+            apply_bitmask(got, still)
+            assert same(np.asarray(got), want)
+    same_row = np.broadcast_to(bits[2], (3, 4))
+    want = expected(logits, same_row)
+    apply_bitmask(logits, same_row)
+    assert same(logits, want)
+    for size in (np.int64(64), torch.tensor(64)):
+        apply_bitmask(np.ones((2, 64), np.float32), BITS, vocab_size=size)
 
 
 def test_kernel_for_says_which_and_why():
