@@ -18,6 +18,7 @@ from healfsa.grammar import expression as ex
 from healfsa.grammar.json_schema import numerals
 from healfsa.grammar.json_schema.arrays import Arrays
 from healfsa.grammar.json_schema.counting import Counting
+from healfsa.grammar.json_schema.joint import Joint
 from healfsa.grammar.json_schema.nodes import FALSE, TRUE, Formulas, Node
 from healfsa.grammar.json_schema.numbers import Numbers
 from healfsa.grammar.json_schema.objects import Family, Objects
@@ -142,6 +143,9 @@ class Emitter:
         return self._objects[key]
 
     def _object(self, facts: Objects, depth: int, ordered: bool) -> ex.Expression:
+        joint = Joint(facts, self, depth, ordered).object() if facts.asides else None
+        if joint is not None:
+            return joint
         parts = [self._members(facts, depth, ordered)]
         for aside in facts.asides:
             other = ex.choice(*(self.object(f, depth, False) for f in aside.facts))
@@ -158,7 +162,10 @@ class Emitter:
             return ex.NOTHING
         extra = self._extra(facts, order, depth, ordered)
         inner = self._inner(facts, written, extra, depth, ordered)
-        return self.writer.wrap(b"{", inner, b"}", depth, facts.least == 0)
+        return self.wrap_object(inner, depth, facts.least == 0)
+
+    def wrap_object(self, inner: ex.Expression, depth: int, empty: bool) -> ex.Expression:
+        return self.writer.wrap(b"{", inner, b"}", depth, empty)
 
     def _inner(self, facts: Objects, written, extra: ex.Expression | None, depth: int, ordered: bool) -> ex.Expression:
         comma = self.writer.comma(depth + 1)
@@ -170,11 +177,12 @@ class Emitter:
                 return ex.NOTHING
             more = None if facts.most is None else facts.most - 1
             return ex.concat(extra, ex.repeat(ex.concat(comma, extra), least - 1, more))
-        members = tuple(self._member(n, v) for n, v in written)
+        members = tuple(self.member(n, v) for n, v in written)
         required = frozenset(i for i, (n, _) in enumerate(written) if n in facts.required)
         return ex.Members(members, required, comma, extra, least, facts.most, ordered)
 
-    def _member(self, name: str, value: ex.Expression) -> ex.Expression:
+    def member(self, name: str, value: ex.Expression) -> ex.Expression:
+        """Return a member whose key is listed."""
         if name not in self._keys:
             self._keys[name] = ex.concat(self.writer.string(self.writer.body(name)), self.writer.colon)
         return ex.concat(self._keys[name], value)
@@ -187,10 +195,13 @@ class Emitter:
         for family in facts.families:
             value = self.value(family.node, depth + 1, ordered)
             if value is not ex.NOTHING:
-                key = self.writer.string(self._family(family, listed))
-                parts.append(ex.concat(key, self.writer.colon, value))
+                parts.append(self.member_of(family, listed, value))
         found = ex.choice(*parts)
         return None if found is ex.NOTHING else found
+
+    def member_of(self, family: Family, listed: list[str], value: ex.Expression) -> ex.Expression:
+        """Return a member whose key is of a family, and not listed."""
+        return ex.concat(self.writer.string(self._family(family, listed)), self.writer.colon, value)
 
     def _family(self, family: Family, listed: list[str]) -> ex.Expression:
         refused = [self.writer.bodies(listed)] if listed else []

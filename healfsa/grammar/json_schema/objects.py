@@ -152,11 +152,16 @@ def _meet_families(a: Objects, b: Objects, formulas: Formulas) -> tuple[Family, 
         for y in b.families:
             tests = x.tests | y.tests
             node = formulas.all_of(x.node, y.node)
-            if not any(replace(t, positive=not t.positive) in tests for t in tests):
+            if not contradict(tests):
                 found.append(Family(tests, node))
     if len(found) > MOST_FAMILIES:
         raise UnsupportedFeature("patternProperties", detail=f"more than {MOST_FAMILIES} ways in which they overlap")
     return tuple(dict.fromkeys(found))
+
+
+def contradict(tests: frozenset[KeyTest]) -> bool:
+    """Say whether a test and its opposite are both asked for."""
+    return any(replace(t, positive=not t.positive) in tests for t in tests)
 
 
 def tidy(facts: Objects, holds: Holds) -> Objects | None:
@@ -206,9 +211,7 @@ def _family_violated(a: Objects, b: Objects, without: Without) -> bool:
     """Say whether some unlisted key may have a value that suits `a` and not `b`."""
     for x in a.families:
         for y in b.families:
-            tests = x.tests | y.tests
-            apart = any(replace(t, positive=not t.positive) in tests for t in tests)
-            if not apart and without(x.node, y.node)[0] is not FALSE:
+            if not contradict(x.tests | y.tests) and without(x.node, y.node)[0] is not FALSE:
                 return True
     return False
 

@@ -90,7 +90,7 @@ class PythonEmitter(Emitter):
         strings = (self.writer.string(double), self.single.string(single))
         return ex.choice(ex.literals(fixed) if fixed else ex.NOTHING, bare, *strings)
 
-    def _member(self, name: str, value: ex.Expression) -> ex.Expression:
+    def member(self, name: str, value: ex.Expression) -> ex.Expression:
         spellings = [w.string(w.body(name)) for w in (self.writer, self.single)]
         return ex.concat(ex.choice(*spellings), self.writer.colon, value)
 

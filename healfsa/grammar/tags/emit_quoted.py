@@ -15,7 +15,7 @@ from healfsa.grammar import expression as ex
 from healfsa.grammar.json_schema.arrays import Arrays
 from healfsa.grammar.json_schema.emit import Emitter
 from healfsa.grammar.json_schema.nodes import Node
-from healfsa.grammar.json_schema.objects import Objects
+from healfsa.grammar.json_schema.objects import Family, Objects
 from healfsa.grammar.json_schema.strings_text import StringText
 from healfsa.grammar.json_schema.style import Style
 from healfsa.grammar.json_schema.text import SCALARS, Ranges, Writer, subtract
@@ -78,18 +78,11 @@ class QuotedEmitter(Emitter):
         if complement and self.special:
             raise UnsupportedFeature(f"{what} in an argument style with special quotes", instead="list what is allowed")
 
-    def _member(self, name: str, value: ex.Expression) -> ex.Expression:
+    def member(self, name: str, value: ex.Expression) -> ex.Expression:
         if not name or any(low <= ord(c) <= high for c in name for low, high in _NO_KEY):
             raise UnsupportedFeature(f"the argument name {name!r} in this argument style", instead="letters and digits")
         return ex.concat(ex.literal(name.encode()), self.writer.colon, value)
 
-    def _extra(self, facts: Objects, listed: list[str], depth: int, ordered: bool) -> ex.Expression | None:
-        if self.writer.style.additional == "closed" and facts.implicit and facts.order:
-            return None
-        parts = []
-        for family in facts.families:
-            value = self.value(family.node, depth + 1, ordered)
-            if value is not ex.NOTHING:
-                parts.append(ex.concat(ex.both(_BARE, self._family(family, listed)), self.writer.colon, value))
-        found = ex.choice(*parts)
-        return None if found is ex.NOTHING else found
+    def member_of(self, family: Family, listed: list[str], value: ex.Expression) -> ex.Expression:
+        """Return a member whose key is of a family, and not listed."""
+        return ex.concat(ex.both(_BARE, self._family(family, listed)), self.writer.colon, value)
