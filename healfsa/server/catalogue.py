@@ -51,7 +51,7 @@ class Served:
     context : int
         The longest sequence.
     offers : frozenset of str
-        What the backend can do beyond text: "logprobs", "penalties", ...
+        What the backend can do beyond text: "logprobs", "exact", ...
     """
 
     name: str
@@ -59,7 +59,7 @@ class Served:
     engine: healfsa.Engine
     backend: Backend
     context: int
-    offers: frozenset[str] = frozenset(("logprobs", "sampling", "tokens"))
+    offers: frozenset[str] = frozenset(("exact", "logprobs", "sampling", "tokens"))
     created: int = field(default_factory=lambda: int(time.time()))
 
     @property

@@ -23,6 +23,7 @@ from healfsa.server.chatprompt import Chat, chat_prompt, read_chat
 from healfsa.server.constraints import Constraint, Constraints
 from healfsa.server.context import Context, new_id, now
 from healfsa.server.errors import ApiError
+from healfsa.server.exact import exact_of
 from healfsa.server.exchange import Exchange, counted, gathered, submitted, usage
 from healfsa.server.fields import Fields
 from healfsa.server.job import Finished, Job
@@ -100,12 +101,13 @@ def jobs_of(
     prompt = chat_prompt(served, chat, tools.listed if tools else [], template, inside if constraint else None)
     index = compiled(served, constraint, context.metrics)
     boundary = healed(served, prompt, plan, context.metrics)
+    exact = exact_of(served.engine, boundary, index)
     shown = tools.shown if tools else None
     grammar = constraint.grammar if constraint else None
 
     def make(exchange: Exchange) -> list[Job]:
         job = make_job(served, plan, context.settings, prompt, boundary, index, exchange.sink(0),
-                       grammar=grammar, shown=shown)  # fmt: skip
+                       grammar=grammar, shown=shown, exact=exact)  # fmt: skip
         return [job]
 
     return make

@@ -88,9 +88,14 @@ class Sequence:
 
     def pick(self, logits: Any) -> Choice:
         """Choose the next token from masked logits (np.float32[V], overwritten)."""
-        if self.ends.ignored or self.counted < self.ends.least:
+        if self.without_ends:
             _without(logits, self.ends.ends)
         return self.sampler.pick(logits)
+
+    @property
+    def without_ends(self) -> bool:
+        """Whether the text may not end yet, if anything else is allowed."""
+        return self.ends.ignored or self.counted < self.ends.least
 
     def take(self, choice: Choice) -> list[Event]:
         """Take a token; return what happened."""
@@ -151,6 +156,8 @@ class Job:
         Whether the cache of earlier prompts may be used and filled.
     grammar : Grammar or None
         What may follow the prompt, for backends that pass it on.
+    exact : Exact or None
+        Covers of the owed bytes, where the first event of each choice is drawn with its true weight.
     """
 
     boundary: healfsa.Boundary
@@ -161,6 +168,7 @@ class Job:
     scores: int | None = None
     reuse: bool = True
     grammar: healfsa.Grammar | None = None
+    exact: Any = None
     flush: Callable[[], None] = lambda: None  # tell the listener that the sink was given something
     cached: int = 0
     submitted: float = field(default_factory=time.monotonic)

@@ -26,6 +26,7 @@ from healfsa.server.settings import Settings
 from healfsa.server.tail import Stops, Tail, unfinished
 
 MOST_LOGPROBS = 20
+POLICIES = ("auto", "exact", "off", "one")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +69,21 @@ def read_plan(fields: Fields, served: Served, settings: Settings, budget: int | 
         ends=_ends(fields, served, settings, budget),
         stops=Stops(tuple(stop.encode("utf-8", "surrogatepass") for stop in stops), included),
         choices=fields.number("n", int, 1, settings.max_choices, 1),
-        heal=_policy(fields, settings),
+        heal=_policy(fields, served, settings),
         reuse=True,
     )
 
 
-def _policy(fields: Fields, settings: Settings) -> str | int:
+def _policy(fields: Fields, served: Served, settings: Settings) -> str | int:
     value = fields.raw("heal")
     if value is None:
-        return settings.heal
+        value = settings.heal
     if value is True or value is False:
         return "auto" if value else "off"
-    if value == "exact":
-        raise fields.wrong("heal", "cannot be 'exact' in this server: use 'auto'", "unsupported_field")
-    if not isinstance(value, (str, int)):
-        raise fields.wrong("heal", "must be 'auto', 'off', 'one' or a number of tokens")
+    if value == "exact" and "exact" not in served.offers:
+        raise fields.wrong("heal", "cannot be 'exact' with this model: use 'auto'", "unsupported_field")
+    if value not in POLICIES and not (isinstance(value, int) and value >= 0):
+        raise fields.wrong("heal", "must be 'auto', 'exact', 'off', 'one' or a number of tokens", "unknown_policy")
     return value
 
 
@@ -167,9 +168,6 @@ def healed(served: Served, prompt: Prompt, plan: Plan, metrics: Metrics) -> heal
     metrics.prompts.labels(served.name).inc()
     if boundary.owed:
         metrics.healed.labels(served.name).inc()
-    if prompt.behind:
-        keep, ids = boundary.keep + prompt.behind, boundary.prompt_ids + prompt.behind
-        return replace(boundary, keep=keep, prompt_ids=ids)
     return boundary
 
 
@@ -192,8 +190,12 @@ def make_job(
     *,
     grammar: healfsa.Grammar | None = None,
     shown: dict[int, bytes] | None = None,
+    exact: Any = None,
 ) -> Job:
     """Return the job of a healed prompt; `shown` are special tokens that are written into the text by name."""
+    if prompt.behind:
+        keep, given = boundary.keep + prompt.behind, boundary.prompt_ids + prompt.behind
+        boundary = replace(boundary, keep=keep, prompt_ids=given)
     ids = boundary.keep or (start_id(served),)
     room = max(0, served.context - len(ids) - len(boundary.owed))
     ends = Ends(plan.ends.ends, min(plan.ends.budget, room), plan.ends.stops, plan.ends.least, plan.ends.ignored)
@@ -207,7 +209,7 @@ def make_job(
         tail = Tail(skip, plan.stops, begun, prompt.ending)
         sequences.append(Sequence(number, matcher, Sampler(plan.sampling, number), tail, ends, shown))
     deadline = time.monotonic() + settings.request_seconds
-    return Job(boundary, tuple(ids), sequences, sink, deadline, plan.scores, plan.reuse, grammar)
+    return Job(boundary, tuple(ids), sequences, sink, deadline, plan.scores, plan.reuse, grammar, exact)
 
 
 def _shown_part(vocabulary: healfsa.Vocabulary, boundary: healfsa.Boundary) -> tuple[int, bytes]:

@@ -44,8 +44,8 @@ async def probe(request: Request) -> Response:
     wanted.served.backend.submit(exchange.jobs)
     first: Written | None = None
     async for _, _, event in exchange.events():
-        if isinstance(event, Piece) and event.tokens and first is None:
-            first = event.tokens[0]
+        if isinstance(event, Piece) and first is None:
+            first = next((token for token in event.tokens if token.choice.top), None)
     return JSONResponse(_cut(wanted, job) | {"place": before} | _following(wanted.served.vocabulary, first))
 
 

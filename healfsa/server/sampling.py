@@ -33,11 +33,15 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A chosen token; `top` are (id, log-probability), likeliest first."""
+    """A chosen token; `top` are (id, log-probability), likeliest first.
+
+    `passed` says how many bytes of each of `top` belong to the prompt, where that differs among them.
+    """
 
     token: int
     logprob: float | None = None
     top: tuple[tuple[int, float], ...] = ()
+    passed: tuple[int, ...] = ()
 
 
 class Sampler:
@@ -73,6 +77,14 @@ class Sampler:
         scores = np.where(scores > 0, scores / how.repetition, scores * how.repetition)
         logits[seen] = scores - how.presence - how.frequency * times
 
+    def place(self, scores: np.ndarray) -> int:
+        """Choose one of some log-probabilities: temperature, top_k, min_p and top_p act on them as on tokens."""
+        return int(scores.argmax()) if self.sampling.temperature == 0 else self._draw(scores)
+
+    def draw(self, scores: np.ndarray) -> int:
+        """Choose one of some log-probabilities as they are."""
+        return 0 if len(scores) == 1 else self._thrown(np.exp(scores - scores.max()))
+
     def _draw(self, logits: np.ndarray) -> int:
         how = self.sampling
         ids = np.flatnonzero(logits > -np.inf)
@@ -85,9 +97,12 @@ class Sampler:
             weights[weights < how.min_p] = 0.0  # the greatest weight is 1
         if how.top_p < 1:
             weights = _nucleus(weights, how.top_p)
+        return int(ids[self._thrown(weights)])
+
+    def _thrown(self, weights: np.ndarray) -> int:
         total = np.cumsum(weights)
         place = int(np.searchsorted(total, self._random.random() * total[-1], side="right"))
-        return int(ids[min(place, len(ids) - 1)])
+        return min(place, len(weights) - 1)
 
 
 def _nucleus(weights: np.ndarray, top_p: float) -> np.ndarray:

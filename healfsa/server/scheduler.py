@@ -22,6 +22,7 @@ import numpy as np
 import healfsa
 from healfsa.errors import HealFSAError
 from healfsa.server.errors import ApiError, broken, busy, closing, too_late, translated
+from healfsa.server.exact import Drawing, Exact
 from healfsa.server.job import Job, PromptScores, Sequence
 from healfsa.server.metrics import Metrics
 from healfsa.server.prefixes import LEAST, PrefixStore
@@ -175,14 +176,15 @@ class Scheduler:
             job.fail(too_late(self.settings.request_seconds))
         return bool(job.running)
 
-    def _keep(self, rows: list[Row], joining: tuple[Any, list[Row]] | None = None) -> None:
-        """Make these the running rows, with those of a reading behind them."""
-        if len(rows) == len(self._active) and joining is None:
+    def _keep(self, rows: list[Row], joining: Iterable[tuple[Any, list[Row]]] = ()) -> None:
+        """Make these the running rows, with those of readings behind them."""
+        joining = list(joining)
+        if len(rows) == len(self._active) and not joining:
             return
         places = {id(sequence): place for place, (_, sequence) in enumerate(self._active)}
-        entries = [(joining[0], len(joining[1]))] if joining else []
+        entries = [(reading, len(new)) for reading, new in joining]
         self._rows.rebuild([places[id(sequence)] for _, sequence in rows], entries)
-        self._active = rows + (joining[1] if joining else [])
+        self._active = rows + [row for _, new in joining for row in new]
 
     def _admit(self) -> None:
         """Begin to read waiting prompts, as many as there is room for."""
@@ -207,7 +209,7 @@ class Scheduler:
 
     def _begin(self, job: Job) -> None:
         kept, reuse = self._prefixes.find(job.ids) if job.reuse and job.scores is None else (None, 0)
-        reading = self._rows.read(job.ids, kept, reuse)
+        reading = self._rows.read(job.ids, kept, reuse, job.exact.tree if job.exact else None)
         job.cached = reading.done
         self.metrics.prompt_tokens.labels(self.name).inc(len(job.ids))
         self.metrics.cached_tokens.labels(self.name).inc(reading.done)
@@ -220,6 +222,8 @@ class Scheduler:
         entry = self._reading.popleft()
         try:
             self._read(*entry)
+        except HealFSAError as failure:
+            entry[0].fail(translated(failure))
         except Exception:
             log.exception("a prompt could not be read")
             entry[0].fail(broken())
@@ -245,11 +249,28 @@ class Scheduler:
             if sequence.ends.budget <= 0:
                 job.tell(sequence.number, sequence.end("length"))
         rows = [(job, sequence) for sequence in job.running]
-        self._choose(rows, np.tile(logits, (len(rows), 1)))
+        if job.exact is not None:
+            branches = self._draw(rows, job.exact, reading)
+        else:
+            self._choose(rows, np.tile(logits, (len(rows), 1)))
+            branches = [(reading, rows)]
         self.metrics.first.labels(self.name).observe(time.monotonic() - job.submitted)
-        alive = [row for row in rows if row[1].finished is None]
-        if alive:
-            self._keep(list(self._active), (reading, alive))
+        alive = [(place, [row for row in part if row[1].finished is None]) for place, part in branches]
+        self._keep(list(self._active), [entry for entry in alive if entry[1]])
+
+    def _draw(self, rows: list[Row], exact: Exact, reading: Any) -> list[tuple[Any, list[Row]]]:
+        """Draw the first event of each choice with its true weight; return the choices behind each path."""
+        behind: dict[int, list[Row]] = {}
+        if rows:
+            drawing = Drawing(exact, rows[0][1].vocabulary, reading.behind)
+        for job, sequence in rows:
+            choices, node = drawing.draw(sequence)
+            for choice in choices:
+                if sequence.finished is None:
+                    job.tell(sequence.number, sequence.take(choice))
+            behind.setdefault(node, []).append((job, sequence))
+            self.metrics.tokens.labels(self.name).inc(len(choices))
+        return [(reading.branch(node), part) for node, part in behind.items()]
 
     # Steps.
 

@@ -33,6 +33,19 @@ def shown(data: bytes) -> str:
         return "bytes:" + "".join(f"\\x{byte:02x}" for byte in data)
 
 
+def others(vocabulary: healfsa.Vocabulary, choice: Choice) -> list[tuple[str, bytes | None, float]]:
+    """Return the likeliest tokens as text, bytes and log-probability; bytes that belong to the prompt are left out."""
+    found = []
+    for place, (token, logprob) in enumerate(choice.top):
+        data = vocabulary.bytes_of(token)
+        if data is None or not choice.passed:
+            found.append((spelled(vocabulary, token), data, logprob))
+        else:
+            data = data[choice.passed[place] :]
+            found.append((shown(data), data, logprob))
+    return found
+
+
 class CompletionScores:
     """Collects the log-probabilities of one choice.
 
@@ -81,7 +94,7 @@ class CompletionScores:
             "tokens": [text for text, _ in entries],
             "token_logprobs": [choice.logprob for _, choice in entries],
             "top_logprobs": [
-                {spelled(self._vocabulary, i): p for i, p in choice.top} if choice.logprob is not None else None
+                {text: p for text, _, p in others(self._vocabulary, choice)} if choice.logprob is not None else None
                 for _, choice in entries
             ],
             "text_offset": offsets,
@@ -95,8 +108,7 @@ def chat_entries(vocabulary: healfsa.Vocabulary, tokens: Sequence[Written], n: i
         if not token.data:
             continue
         entry = _entry(shown(token.data), token.data, token.choice.logprob)
-        others = [(vocabulary.bytes_of(i), i, p) for i, p in token.choice.top[:n]]
-        entry["top_logprobs"] = [_entry(spelled(vocabulary, i), data, p) for data, i, p in others]
+        entry["top_logprobs"] = [_entry(*each) for each in others(vocabulary, token.choice)[:n]]
         found.append(entry)
     return found
 

@@ -166,3 +166,8 @@ def test_folded_rules_are_the_grammar(pattern):
     for _ in range(200):
         text = "".join(draw.choices("abcdxyz é京🎉1\n_", k=draw.randint(0, 5)))
         assert rules.accepts("owed é" + text) == bool(re.fullmatch(pattern, text)), (pattern, text)
+
+
+def test_exact_weights_are_not_to_be_had(gateway, fake):
+    answer = gateway[1].post("/v1/completions", prompt="x.re", heal="exact", max_tokens=5)
+    assert answer.status_code == 400 and answer.json()["error"]["param"] == "heal" and not fake.bodies

@@ -20,6 +20,8 @@ import torch
 from transformers.cache_utils import Cache, DynamicLayer
 
 from healfsa.errors import HealFSAError
+from healfsa.healing import CoverTree
+from healfsa.integrations.transformers.exact import takes_tree_masks
 
 ROOM = 64  # columns by which a cache grows at least
 
@@ -89,10 +91,13 @@ class Kept:
 class Reading:
     """A prompt that is being read, alone; made by `Rows.read`."""
 
-    def __init__(self, rows: Rows, ids: Sequence[int], kept: Kept | None, reuse: int) -> None:
+    def __init__(self, rows: Rows, ids: Sequence[int], kept: Kept | None, reuse: int, tree: CoverTree | None) -> None:
         self.ids = list(ids)
         self.done = reuse
+        self.behind: np.ndarray | None = None  # with a tree, once all is read: np.float32[nodes, V]
         self._rows = rows
+        self._tree = tree
+        self._beside: Any = None  # a cache with a row a path, where the model takes no masks of trees
         self.cache = rows.new_cache()
         if kept is not None and reuse:
             for layer, (keys, values) in zip(self.cache.layers, kept.layers):
@@ -109,15 +114,90 @@ class Reading:
         """
         part = self.ids[self.done : self.done + chunk]
         start, self.done = self.done, self.done + len(part)
+        if self._tree is not None and self.done == len(self.ids):
+            return self._last(part, start, self._tree, every)
+        logits = self._read(part, start, every)
+        return as_numpy(logits) if every or self.done == len(self.ids) else None
+
+    def _read(self, part: list[int], start: int, every: bool) -> torch.Tensor:
         ids = torch.tensor([part], dtype=torch.long, device=self._rows.device)
         position = torch.arange(start, self.done, device=ids.device)[None]
         mask = torch.ones((1, self.done), dtype=torch.long, device=ids.device)
-        logits = self._rows.forward(ids, mask, position, self.cache, 0 if every else 1)[0]
-        return as_numpy(logits) if every or self.done == len(self.ids) else None
+        return self._rows.forward(ids, mask, position, self.cache, 0 if every else 1)[0]
+
+    def _last(self, part: list[int], start: int, tree: CoverTree, every: bool) -> np.ndarray:
+        """Read the last chunk and the tree behind it."""
+        if len(tree) == 1:
+            logits, behind = self._read(part, start, every), None
+        elif takes_tree_masks(self._rows.model):
+            tokens = torch.tensor([[*part, *tree.tokens[1:].tolist()]], device=self._rows.device)
+            places = [*range(start, self.done), *(self.done - 1 + tree.depths[1:]).tolist()]
+            position = torch.tensor([places], device=tokens.device)
+            mask = tree_mask(start, len(part), tree, self._rows.model.dtype, tokens.device)
+            logits = self._rows.forward(tokens, mask, position, self.cache, 0 if every else len(tree))[0]
+            logits, behind = logits[: 1 - len(tree)], logits[1 - len(tree) :]
+        else:
+            logits = self._read(part, start, every)
+            behind = self._paths(tree)
+        rows = [logits[-1:]] if behind is None else [logits[-1:], behind]
+        self.behind = as_numpy(torch.cat(rows))
+        return as_numpy(logits)
+
+    def _paths(self, tree: CoverTree) -> torch.Tensor:
+        """Read each path of the tree in a row of its own, behind the ids; return the logits at its end."""
+        paths = tree.paths[1:]
+        width, device = max(map(len, paths)), self._rows.device
+        ids = torch.tensor([[*path, *[path[-1]] * (width - len(path))] for path in paths], device=device)
+        sizes = torch.tensor([len(path) for path in paths], device=device)
+        steps = torch.arange(self.done + width, device=device)[None]
+        mask = (steps < self.done + sizes[:, None]).long()
+        position = steps[:, self.done :].expand(len(paths), -1)
+        self._beside = self._rows.new_cache()
+        for layer, own in zip(self._beside.layers, self.cache.layers):
+            keys, values = (part[..., : self.done, :].expand(len(paths), -1, -1, -1) for part in (own.keys, own.values))
+            layer.set(keys, values)
+        logits = self._rows.forward(ids, mask, position, self._beside, 0)
+        return logits[torch.arange(len(paths), device=device), sizes - 1]
+
+    def branch(self, node: int) -> Branch:
+        """Return the cache of the ids and the path to a node of the tree."""
+        if node == 0 or self._tree is None:
+            return Branch(self.cache, self.done)
+        depth = int(self._tree.depths[node])
+        cache = self._rows.new_cache()
+        if self._beside is not None:
+            for layer, own in zip(cache.layers, self._beside.layers):
+                layer.set(*_columns(own, node - 1, 0, self.done + depth))
+            return Branch(cache, self.done + depth)
+        path = [node]
+        while (above := int(self._tree.parents[path[-1]])) > 0:
+            path.append(above)
+        keep = [*range(self.done), *(self.done + place - 1 for place in reversed(path))]
+        columns = torch.tensor(keep, device=self._rows.device)
+        for layer, own in zip(cache.layers, self.cache.layers):
+            layer.set(own.keys.index_select(-2, columns), own.values.index_select(-2, columns))
+        return Branch(cache, len(keep))
 
     def kept(self) -> Kept:
         """Return a copy of the cache as far as it was read."""
         return Kept(tuple(_columns(layer, 0, 0, self.done) for layer in self.cache.layers))
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """The cache behind one path of a reading's tree: its first `done` columns, of one row."""
+
+    cache: Any
+    done: int
+
+
+def tree_mask(before: int, length: int, tree: CoverTree, dtype: torch.dtype, device: Any) -> torch.Tensor:
+    """Return the additive mask float[1, 1, n, before + n] of `length` ids behind `before` others, and of a tree."""
+    nodes = len(tree) - 1
+    seen = torch.ones(length + nodes, before + length + nodes, dtype=torch.bool, device=device).tril(before)
+    seen[length:, before + length :] = torch.from_numpy(tree.attention[1:, 1:]).to(device)
+    mask = torch.zeros(seen.shape, dtype=dtype, device=device)
+    return mask.masked_fill(~seen, torch.finfo(dtype).min)[None, None]
 
 
 class Rows:
@@ -165,10 +245,15 @@ class Rows:
         logits = self.model(input_ids=ids, attention_mask=mask, position_ids=position, **options).logits
         return logits[:, -last:] if last else logits
 
-    def read(self, ids: Sequence[int], kept: Kept | None = None, reuse: int = 0) -> Reading:
-        """Begin to read a prompt of which `kept` already holds the first `reuse` tokens (not all of them)."""
+    def read(
+        self, ids: Sequence[int], kept: Kept | None = None, reuse: int = 0, tree: CoverTree | None = None
+    ) -> Reading:
+        """Begin to read a prompt of which `kept` already holds the first `reuse` tokens (not all of them).
+
+        Covers of owed bytes (`tree`) are read in the same pass as the prompt's last chunk.
+        """
         with torch.inference_mode():
-            return Reading(self, ids, kept, min(reuse, len(ids) - 1))
+            return Reading(self, ids, kept, min(reuse, len(ids) - 1), tree)
 
     @torch.inference_mode()
     def step(self, tokens: Sequence[int]) -> np.ndarray:
@@ -189,8 +274,8 @@ class Rows:
         return Kept(tuple(_columns(layer, row, start, stop) for layer in self.cache.layers))
 
     @torch.inference_mode()
-    def rebuild(self, keep: Sequence[int], joining: Sequence[tuple[Reading, int]] = ()) -> None:
-        """Keep these rows, in this order, and append each reading that many times."""
+    def rebuild(self, keep: Sequence[int], joining: Sequence[tuple[Reading | Branch, int]] = ()) -> None:
+        """Keep these rows, in this order, and append each reading, or branch of one, that many times."""
         lengths = [self.lengths[row] for row in keep]
         new = [reading.done for reading, copies in joining for _ in range(copies)]
         width = max([*lengths, *new], default=0)
@@ -204,7 +289,7 @@ class Rows:
         self.lengths = lengths + new
 
     def _assembled(
-        self, number: int, keep: list[int], joining: Sequence[tuple[Reading, int]], width: int
+        self, number: int, keep: list[int], joining: Sequence[tuple[Reading | Branch, int]], width: int
     ) -> list[torch.Tensor]:
         """Return keys and values of one layer for the new batch, right-aligned in `width` columns."""
         found = []
