@@ -189,7 +189,7 @@ class Joint:
         Who only helps by holding may be given up for nothing; who only helps by failing may be let off for nothing.
         """
         wanted = set().union(*(helps[i] for i in group))
-        holding = (node if True in wanted else TRUE, set())
+        holding: tuple[Node, set[int]] = (node if True in wanted else TRUE, set())
         failing = (self.emitter.formulas.negated(node) if False in wanted else TRUE, group)
         return [c for c in (holding, failing) if without(condition, c[1]) is not False]
 
@@ -224,7 +224,7 @@ class Joint:
 
     def _body(self, state: State) -> ex.Expression:
         """Return what may follow in `state`: a comma and more, or, before the first member, members."""
-        found = [ex.EMPTY] if not state.first and self._accepts(state) else []
+        found: list[ex.Expression] = [ex.EMPTY] if not state.first and self._accepts(state) else []
         comma = ex.EMPTY if state.first else self.emitter.writer.comma(self.depth + 1)
         for option in self._options(state):
             member = self._member(option)
