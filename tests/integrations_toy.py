@@ -34,8 +34,10 @@ def allowed(vocabulary, tokens: dict[int, bytes], whole: list[bytes], written: b
     return found | set(vocabulary.eos_ids) if written in whole else found
 
 
-def greedy(model, vocabulary, ids: list[int], owed: bytes, texts: list[bytes], steps: int = 40) -> bytes:
-    """Return what greedy decoding under `allowed` writes behind the owed bytes."""
+def greedy(
+    model, vocabulary, ids: list[int], owed: bytes, texts: list[bytes], steps: int = 40, at_once: bool = False
+) -> bytes:
+    """Return what greedy decoding under `allowed` writes behind the owed bytes (`at_once`: one token writes them)."""
     import torch
 
     written, ids = b"", list(ids)
@@ -43,6 +45,8 @@ def greedy(model, vocabulary, ids: list[int], owed: bytes, texts: list[bytes], s
     tokens = spellers(vocabulary, whole)
     for _ in range(steps):
         may = sorted(allowed(vocabulary, tokens, whole, written))
+        if at_once and not written:
+            may = [t for t in may if (vocabulary.bytes_of(t) or b"").startswith(owed)]
         with torch.inference_mode():
             logits = model(torch.tensor([ids])).logits[0, -1]
         best = may[int(logits[may].argmax())]

@@ -13,10 +13,10 @@ _HOMES = {
     "boundary": "Boundary heal",
     "bytelevel": "ByteReader logprob",
     "cover": "CoverTree canonical_tokens covers",
-    "weights": "Allowed AllowedByIndex AllowedByText Cover Model Weighed exact weigh",
+    "weights": "Allowed AllowedByIndex AllowedByText Cover Model Weighed events_at exact weigh",
     "explanation": "Explanation explain",
     "search": "search_all",
-    "stream": "TextStream text_deltas",
+    "stream": "TextStream stop_strings text_deltas",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 

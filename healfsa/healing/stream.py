@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from healfsa.errors import PromptError
 from healfsa.healing.prompt import text_tail
+from healfsa.healing.whole import listed, shown
 
 if TYPE_CHECKING:
     from healfsa.healing.boundary import Boundary
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
 class TextStream:
     """Text deltas of one generation.
 
-    ``"".join(deltas)`` is the text behind the prompt, up to the first stop string: nothing twice, nothing lost.  Bytes
-    that are no UTF-8 become U+FFFD, as in ``bytes.decode(errors="replace")``.
+    ``"".join(deltas)`` is the text behind the prompt, up to the first stop string: nothing twice, nothing lost, only
+    whole characters.  Where the text ends inside a character (a budget was used up), the bytes of that character are
+    not shown but kept in `left`.  Bytes that no continuation can make UTF-8 become U+FFFD, as in
+    ``bytes.decode(errors="replace")``.
 
     Parameters
     ----------
@@ -48,29 +51,35 @@ class TextStream:
         The stop string that was found.
     text : str
         Everything that was shown.
+    left : bytes
+        At the end: the bytes of an incomplete last character, which were never shown (those that the prompt began
+        included).
     n_tokens : int
         How many tokens were given.
+
+    Raises
+    ------
+    PromptError
+        A stop string is empty or no string, or a token does not write what is owed.
     """
 
     __slots__ = (
-        "_decoder", "_held", "_include", "_owed", "_pieces", "_stops", "finish_reason", "n_tokens", "stopped_by"
+        "_decoder", "_held", "_include", "_owed", "_pieces", "_stops", "finish_reason", "left", "n_tokens", "stopped_by"
     )  # fmt: skip
 
     def __init__(
         self, owed: bytes = b"", stop: str | Iterable[str] = (), *, include_stop: bool = False, unfinished: bytes = b""
     ) -> None:
-        stops = (stop,) if isinstance(stop, str) else tuple(stop)
-        if not all(isinstance(one, str) and one for one in stops):
-            raise PromptError("a stop string is empty or no string", hint="leave it out")
-        self._owed = owed
-        self._stops = stops
+        self._owed = _bytes(owed)
+        self._stops = stop_strings(stop)
         self._include = include_stop
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._decoder.decode(unfinished)
+        self._decoder.decode(_bytes(unfinished))
         self._held = ""
         self._pieces: list[str] = []
         self.finish_reason: str | None = None
         self.stopped_by: str | None = None
+        self.left = b""
         self.n_tokens = 0
 
     @classmethod
@@ -94,15 +103,16 @@ class TextStream:
         """Take the bytes of one more token (None or empty for a special token); return the new text, maybe empty."""
         if self.finish_reason is not None:
             return ""
+        fresh = self._skip(b"" if data is None else _bytes(data))
         self.n_tokens += 1
-        fresh = self._skip(data or b"")
         return self._show(self._decoder.decode(fresh), last=False)
 
     def finish(self, reason: str = "stop") -> str:
-        """End the text; return what was held back."""
+        """End the text; return what was held back, but for the bytes of an incomplete character (`left`)."""
         if self.finish_reason is not None:
             return ""
-        rest = self._show(self._decoder.decode(b"", final=True), last=True)
+        self.left = self._decoder.getstate()[0]
+        rest = self._show("", last=True)
         if self.finish_reason is None:
             self.finish_reason = reason
         return rest
@@ -147,6 +157,20 @@ class TextStream:
             if any(stop.startswith(text[len(text) - size :]) for stop in self._stops):
                 return size
         return 0
+
+
+def stop_strings(stop: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Return stop strings as a tuple: of one string, of several, of none."""
+    stops = (stop,) if isinstance(stop, str) else () if stop is None else listed(stop)
+    if stops is None or not all(isinstance(one, str) and one for one in stops):
+        raise PromptError(f"a stop string is empty or no string: {shown(stop)}", hint="give a text, or a list of texts")
+    return tuple(stops)
+
+
+def _bytes(data: bytes) -> bytes:
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise PromptError(f"bytes are needed, not {shown(data)}")
+    return bytes(data)
 
 
 def text_deltas(tokens: Iterable[bytes | None], owed: bytes = b"", stop: str | Iterable[str] = ()) -> Iterator[str]:

@@ -220,7 +220,7 @@ def weigh(vocabulary: Vocabulary, tree: CoverTree, rows: np.ndarray, allowed: Al
     nodes = np.zeros(len(tree))
     for number in range(1, len(tree)):
         nodes[number] = nodes[tree.parents[number]] + float(rows[tree.parents[number], tree.tokens[number]])
-    lists = [_events(vocabulary, tree, number, allowed) for number in range(len(tree))]
+    lists = [events_at(vocabulary, tree, number, allowed) for number in range(len(tree))]
     sizes = [ids.size for ids in lists]
     node = np.repeat(np.arange(len(tree), dtype=np.int32), sizes)
     token = np.concatenate(lists).astype(np.int32)
@@ -228,8 +228,8 @@ def weigh(vocabulary: Vocabulary, tree: CoverTree, rows: np.ndarray, allowed: Al
     return Weighed(vocabulary, tree, nodes, node, token, weight)
 
 
-def _events(vocabulary: Vocabulary, tree: CoverTree, number: int, allowed: Allowed | None) -> np.ndarray:
-    """Return the tokens that end the events at one node."""
+def events_at(vocabulary: Vocabulary, tree: CoverTree, number: int, allowed: Allowed | None) -> np.ndarray:
+    """Return the tokens that end the events at one node of a tree, np.int32[k]."""
     ids = tree.leaves[number]
     if allowed is not None and ids.size:
         rest = tree.owed[int(tree.covered[number]) :]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from healfsa import PromptError
 from healfsa.healing import Boundary, TextStream, heal, text_deltas
+from healfsa.healing.prompt import text_tail
 
 TEXT = st.text(alphabet=st.sampled_from("ab xy\né東🎉\u0301"), max_size=30)
 
@@ -57,7 +58,27 @@ def test_stop_strings_do_not_depend_on_the_chunks(text, stops, sizes, include):
 @settings(max_examples=150, deadline=None)
 @given(data=st.binary(max_size=30), sizes=st.lists(st.integers(1, 4), min_size=1, max_size=4))
 def test_bytes_that_are_no_text_are_replaced_as_python_does(data, sizes):
-    assert "".join(text_deltas(chunks(data, sizes))) == data.decode(errors="replace")
+    rest = text_tail(data)[1]  # an incomplete last character may yet become one
+    out = TextStream()
+    deltas = [out.push(chunk) for chunk in chunks(data, sizes)] + [out.finish("length")]
+    assert "".join(deltas) == data[: len(data) - len(rest)].decode(errors="replace") and out.left == rest
+    assert "".join(text_deltas(chunks(data, sizes))) == out.text
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=TEXT, size=st.integers(0, 40), sizes=st.lists(st.integers(1, 4), min_size=1, max_size=4))
+def test_a_text_that_is_cut_inside_a_character_shows_whole_characters_only(text, size, sizes):
+    data = text.encode()[:size]
+    out = TextStream(stop="QQ")
+    shown = "".join(out.push(chunk) for chunk in chunks(data, sizes)) + out.finish("length")
+    assert shown == data.decode(errors="ignore") and "\ufffd" not in shown
+    assert shown.encode() + out.left == data and out.finish_reason == "length"
+
+
+def test_a_character_that_the_prompt_began_and_nobody_finished():
+    out = TextStream(b"\xf0\x9f", unfinished=b"\xf0\x9f")
+    assert out.push(b"\xf0\x9f") == "" and out.push(b"\x8e") == "" and out.finish("length") == ""
+    assert out.left == b"\xf0\x9f\x8e" and out.text == ""
 
 
 def test_a_tail_that_may_become_a_stop_string_is_held_back():
@@ -83,10 +104,20 @@ def test_a_token_that_does_not_write_what_is_owed():
         TextStream(b"abc").push(b"ax")
 
 
-@pytest.mark.parametrize("stop", ["", ["a", ""], [1]])
+@pytest.mark.parametrize("stop", ["", ["a", ""], [1], 3, True, b"a", [b"a"], {"a": 1}, [["a"]], object()])
 def test_wrong_stop_strings(stop):
     with pytest.raises(PromptError, match="stop string"):
-        TextStream(stop=stop if stop else [""])
+        TextStream(stop=stop)
+    assert TextStream(stop=None).push(b"a") == TextStream(stop=("b",)).push(b"a") == "a"
+
+
+@pytest.mark.parametrize("data", ["a", 1, [97], object()])
+def test_wrong_bytes(data):
+    out = TextStream()
+    for call in (lambda: out.push(data), lambda: TextStream(data), lambda: TextStream(unfinished=data)):
+        with pytest.raises(PromptError, match="bytes"):
+            call()
+    assert out.n_tokens == 0 and out.push(None) == "" and out.n_tokens == 1
 
 
 @pytest.mark.parametrize("name", ["cl100k", "marked"])

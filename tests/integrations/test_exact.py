@@ -13,8 +13,7 @@ pytest.importorskip("transformers")
 from integrations_toy import toy_model
 
 import healfsa
-from healfsa.errors import PromptError
-from healfsa.healing import covers
+from healfsa.healing import AllowedByIndex, covers, weigh
 from healfsa.integrations.transformers import Generator, exact
 
 pytestmark = pytest.mark.model
@@ -124,9 +123,59 @@ def test_draws_are_repeatable(generator):
     assert draws[0] == draws[1]
 
 
-def test_beams_are_refused(generator):
-    with pytest.raises(PromptError, match="beams"):
-        generator.generate("x.re", heal="exact", num_beams=2)
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_beams_begin_at_the_leaves_with_their_true_weights(generator, prompt):
+    """With one beam an event and no text behind it, beam search lists the events by weight."""
+    boundary = generator.engine.heal(prompt, "exact")
+    tree = covers(generator.engine.vocabulary, boundary)
+    texts = ["ab", "ac", "b", "rn", "gh", " x"]
+    grammar = generator.engine.compile(healfsa.choice(*texts))
+    matcher = generator.engine.matcher(grammar, prompt=boundary)
+    ids = list(boundary.keep) or [0]
+    rows = one_by_one(generator.model, ids, tree)
+    allowed = AllowedByIndex(grammar, matcher.state)
+    weighed = weigh(generator.engine.vocabulary, tree, rows, allowed)
+    if weighed.weight.size == 0:
+        pytest.skip("no canonical cover leads into these texts")
+    events = {cover.tokens: cover for cover in weighed.best(40)}
+    found = generator.generate(
+        prompt, grammar, heal="exact", num_beams=48, num_return_sequences=12, max_new_tokens=6, do_sample=False,
+        length_penalty=0.0, details=True,
+    )  # fmt: skip
+    kept = [each for each in found if each.finish_reason == "eos"]
+    assert kept and {each.text for each in kept} <= set(texts)
+    begun = set()
+    for each in kept:
+        starts = [tokens for tokens in events if each.token_ids[: len(tokens)] == tokens]
+        assert starts, "a beam left the tree elsewhere than at a leaf"
+        begun.add(max(starts, key=len))
+    assert len(begun) > 1 or len(events) == 1
+    scores = [log_probability(generator, ids, path) for path in dict.fromkeys(each.token_ids for each in kept)]
+    assert scores == sorted(scores, reverse=True)  # (a text may end with one of two tokens: two beams)
+
+
+def log_probability(generator, ids, tokens) -> float:
+    """Return the model's own log-probability of the tokens and the end, nothing renormalised."""
+    with torch.inference_mode():
+        rows = generator.model(torch.tensor([[*ids, *tokens]])).logits[0, len(ids) - 1 :].log_softmax(-1)
+    ends = max(float(rows[len(tokens), end]) for end in generator.engine.vocabulary.eos_ids)
+    return ends + sum(float(rows[k, token]) for k, token in enumerate(tokens))
+
+
+def test_beams_are_a_batch_and_have_all_their_options(generator):
+    options = {"heal": "exact", "num_beams": 3, "do_sample": False, "max_new_tokens": 6}
+    alone = [generator.generate(prompt, **options) for prompt in PROMPTS]
+    assert generator.generate(PROMPTS, **options) == alone
+    sampled = {"heal": "exact", "num_beams": 4, "num_return_sequences": 4, "do_sample": True, "max_new_tokens": 3}
+    assert len(generator.generate("x.re", **sampled)) == 4
+    over_all = generator.generate("x.re", over="all", **options)
+    assert over_all == generator.generate("x.re", **(options | {"heal": "auto"}))
+
+
+def test_beams_where_no_cover_is_canonical_take_all(generator):
+    """The grammar allows only what the tokenizer would never write this way: the masks alone decide then."""
+    found = generator.generate("x.re", healfsa.choice("\x01\x02"), heal="exact", num_beams=2, do_sample=False)
+    assert found == "\x01\x02"
 
 
 def test_on_the_real_model(smollm2):

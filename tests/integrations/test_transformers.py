@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -12,7 +13,7 @@ pytest.importorskip("transformers")
 from integrations_toy import greedy, toy_model
 
 import healfsa
-from healfsa.errors import MaskShapeError, PromptError
+from healfsa.errors import HealFSAError, MaskShapeError, PromptError, VocabularyError
 from healfsa.integrations import transformers as integration
 from healfsa.integrations.transformers import ConstrainedLogitsProcessor, Generator, HealingLogitsProcessor
 
@@ -41,7 +42,8 @@ def test_greedy_is_the_definition(generator, finite, prompt, heal):
     details = generator.generate(prompt, finite, heal=heal, max_new_tokens=30, do_sample=False, details=True)
     cut = details.boundary
     start = list(cut.keep) or [0]
-    expected = greedy(generator.model, generator.engine.vocabulary, start, cut.owed, [t.encode() for t in LANGUAGE])
+    texts = [text.encode() for text in LANGUAGE]
+    expected = greedy(generator.model, generator.engine.vocabulary, start, cut.owed, texts, at_once=cut.at_once)
     assert details.data == expected
     assert details.text in LANGUAGE
     assert details.finish_reason == "eos"
@@ -341,3 +343,104 @@ def test_as_many_grammars_as_prompts(generator, finite):
 def test_the_engine_of_a_tokenizer_is_made_once(generator):
     assert integration.engine_for(generator.model, generator.tokenizer) is generator.engine
     assert generator.engine.vocabulary.eos_ids == (2, 0)
+
+
+def test_a_budget_of_nothing_writes_nothing(generator):
+    for heal in ("off", "one", "auto", "exact"):
+        options = {"heal": heal, "max_new_tokens": 0}
+        assert generator.generate("x.re", **options) == ""
+        assert list(generator.stream("x.re", **options)) == []
+        several = options | {"details": True, "num_return_sequences": 2, "do_sample": True}
+        details = generator.generate(["x.re", "das Ei"], **several)
+        found = [(each.text, each.data, each.token_ids, each.finish_reason) for each in details]
+        assert found == [("", b"", (), "length")] * 4
+    with pytest.raises(PromptError):  # what is wrong is still said
+        generator.generate("x.re", healfsa.regex("a"), prefill="y", max_new_tokens=0)
+
+
+@pytest.mark.parametrize("budget", [-1, 1.5, "3", None, True, [3]], ids=repr)
+def test_what_is_no_budget(generator, budget):
+    for call in (generator.generate, generator.stream):
+        with pytest.raises(PromptError, match="max_new_tokens"):
+            call("x.re", max_new_tokens=budget)
+
+
+@pytest.mark.parametrize("options", [
+    {"prefill": ["x"]}, {"prefill": ["x", "y", "z"]}, {"prefill": [["x"], None]}, {"prefill": 3}, {"stop": 3},
+    {"stop": [""]}, {"stop": [3]}, {"stop": b"x"}, {"grammar": [None]}, {"grammar": "[a-z]+"}, {"grammar": ["a", "b"]},
+    {"heal": True}, {"heal": -1}, {"heal": "often"}, {"heal": None}, {"over": "some"}, {"over": None},
+], ids=repr)  # fmt: skip
+def test_arguments_of_the_wrong_kind(generator, options):
+    with pytest.raises(HealFSAError):
+        generator.generate(["x.re", "das Ei"], **options)
+
+
+CHATS = {
+    "no role": [{"content": "x"}],
+    "no content": [{"role": "user"}],
+    "empty message": [{}],
+    "content of a number": [{"role": "user", "content": 3}],
+    "role of a number": [{"role": 3, "content": "x"}],
+    "no message": [{"role": "user", "content": "x"}, "y"],
+    "none": [{"role": "user", "content": None}],
+}
+
+
+@pytest.mark.parametrize("name", CHATS)
+def test_chats_that_are_none(generator, name):
+    for prompts in (CHATS[name], [CHATS[name]]):
+        with pytest.raises(PromptError, match=r"message \d|chat"):
+            generator.generate(prompts, max_new_tokens=1)
+
+
+def test_what_a_template_refuses_is_said(generator, monkeypatch):
+    monkeypatch.setattr(generator.tokenizer, "chat_template", "{{ raise_exception('only users speak here') }}")
+    with pytest.raises(PromptError, match="only users speak here"):
+        generator.generate([{"role": "assistant", "content": "x"}, {"role": "user", "content": "y"}])
+    monkeypatch.setattr(generator.tokenizer, "chat_template", "{{ messages[7].role.x }}")
+    with pytest.raises(PromptError, match="template"):
+        generator.generate([{"role": "user", "content": "y"}])
+
+
+NO_PROMPTS = [None, 3, {"a": 1}, [], [None], [3.5], ["a", None], ["a", 3], [True], object()]
+
+
+@pytest.mark.parametrize("prompts", NO_PROMPTS, ids=repr)
+def test_what_is_no_prompt(generator, prompts):
+    with pytest.raises(HealFSAError):
+        generator.generate(prompts, max_new_tokens=1)
+
+
+def test_ids_of_every_kind_are_a_prompt(generator):
+    ids = generator.tokenizer("x.re").input_ids
+    expected = generator.generate(ids, max_new_tokens=3, do_sample=False)
+    array, tensor = np.array(ids), torch.tensor(ids)
+    for prompt in (tuple(ids), array, tensor, list(array), list(tensor)):
+        assert generator.generate(prompt, max_new_tokens=3, do_sample=False) == expected
+        assert generator.generate([prompt, ids], max_new_tokens=3, do_sample=False) == [expected] * 2
+
+
+@pytest.mark.parametrize("arguments", [(None, None), ("gpt2", None), (object(), object())])
+def test_what_makes_no_generator(generator, arguments):
+    for call in (lambda: Generator(*arguments), lambda: integration.generate(*arguments, "x")):
+        with pytest.raises(HealFSAError):
+            call()
+    with pytest.raises(VocabularyError):
+        Generator(generator.model, None)
+    with pytest.raises(HealFSAError):
+        Generator(generator.model, generator.tokenizer, engine=3)
+
+
+def test_a_text_that_is_cut_inside_a_character(generator):
+    """The last bytes are in `data`; neither the text nor a stream shows half a character."""
+    grammar = healfsa.regex("a(é京🎉){9}")
+    seen = set()
+    for budget in range(1, 16):
+        options = {"max_new_tokens": budget, "do_sample": False}
+        found = generator.generate("x", grammar, details=True, **options)
+        assert found.finish_reason == "length" and "\ufffd" not in found.text
+        left = found.data[len(found.text.encode()) :]
+        assert found.text == found.data.decode(errors="ignore") and len(left) < 4
+        assert "".join(generator.stream("x", grammar, **options)) == found.text
+        seen.add(len(left))
+    assert len(seen) > 2

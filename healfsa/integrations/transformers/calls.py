@@ -17,7 +17,8 @@ import torch
 
 import healfsa
 from healfsa.healing import TextStream
-from healfsa.integrations.transformers.exact import Start, draw_starts, with_cache
+from healfsa.integrations.transformers.beams import covering
+from healfsa.integrations.transformers.exact import Start, draw_starts, option, with_cache
 from healfsa.integrations.transformers.processors import HealingLogitsProcessor
 from healfsa.integrations.transformers.prompts import Prepared, pad_rows
 from healfsa.integrations.transformers.stopping import StopAtStrings, text_behind
@@ -31,10 +32,11 @@ class Generation:
     Attributes
     ----------
     text : str
-        What follows the prompt. Bytes that are no whole character come out as U+FFFD; a character that the prompt began
-        is shown whole.
+        What follows the prompt, whole characters only: where it ends inside one (the budget was used up), those last
+        bytes are in `data` alone. A character that the prompt began is shown whole. Bytes that no continuation can make
+        UTF-8 come out as U+FFFD.
     data : bytes
-        The bytes behind the prompt, exactly.
+        The bytes behind the prompt, exactly and all of them.
     token_ids : tuple of int
         The generated ids, those that spell the owed bytes included, without the end of text.
     boundary : Boundary
@@ -98,24 +100,49 @@ class Call:
     @torch.inference_mode()
     def run(self, pad_id: int | None, options: dict[str, Any]) -> list[Generation]:
         """Call `model.generate` with `options` and ours; return one result a row."""
+        if self._budget == 0:
+            copies = int(option(self._model, options, "num_return_sequences", 1))
+            return [self._result(start, (), "length", None) for start in self._plain_starts() for _ in range(copies)]
         options = {"eos_token_id": list(self._engine.vocabulary.eos_ids) or None, "pad_token_id": pad_id} | options
-        starts = self._starts(options)
-        if self._over is not None:
+        drawn = self._over is not None and option(self._model, options, "num_beams", 1) == 1
+        starts = self._drawn_starts(options) if drawn else self._plain_starts()
+        if drawn:
             options.pop("num_return_sequences", None)
-        going = [start for start in starts if not start.matcher.is_terminated]
-        processor = HealingLogitsProcessor.of_matchers(self._engine, [start.matcher for start in going], 0)
-        rows = self._generate(going, processor, pad_id, options) if going else []
-        found = [self._finish(going, i * len(going) // len(rows), row, processor) for i, row in enumerate(rows)]
-        done = iter(found)
-        return [self._ended(start) if start.matcher.is_terminated else next(done) for start in starts] + list(done)
+        found = [[self._ended(start)] if start.matcher.is_terminated else [] for start in starts]
+        for places in self._groups(starts, options):
+            going = [starts[at] for at in places]
+            processor = HealingLogitsProcessor.of_matchers(self._engine, [start.matcher for start in going], 0)
+            rows = self._generate(going, processor, pad_id, dict(options))
+            for i, row in enumerate(rows):
+                number = i * len(going) // len(rows)
+                found[places[number]].append(self._finish(going, number, row, processor))
+        return [generation for each in found for generation in each]
 
-    def _starts(self, options: dict[str, Any]) -> list[Start]:
-        rows = self._prepared.rows()
-        boundaries = self._prepared.boundaries
-        if self._over is not None:
-            return draw_starts(self._model, self._engine, rows, boundaries, self._grammars, self._over, options)
-        matchers = [self._engine.matcher(g, prompt=b) for g, b in zip(self._grammars, boundaries, strict=True)]
-        return [Start(i, tuple(row), (), matcher) for i, (row, matcher) in enumerate(zip(rows, matchers, strict=True))]
+    def _groups(self, starts: list[Start], options: dict[str, Any]) -> list[list[int]]:
+        """Return the places of the rows that one call of `model.generate` can take together.
+
+        Rows can be cut to their own lengths afterwards; but beams that were compared at a greater length are others.
+        """
+        going = [at for at, start in enumerate(starts) if not start.matcher.is_terminated]
+        if not going or option(self._model, options, "num_beams", 1) == 1:
+            return [going] if going else []
+        limits = dict.fromkeys(self._limit(starts[at]) for at in going)
+        return [[at for at in going if self._limit(starts[at]) == limit] for limit in limits]
+
+    def _drawn_starts(self, options: dict[str, Any]) -> list[Start]:
+        """Return rows that already hold their first event."""
+        rows, boundaries, over = self._prepared.rows(), self._prepared.boundaries, self._over or "canonical"
+        return draw_starts(self._model, self._engine, rows, boundaries, self._grammars, over, options)
+
+    def _plain_starts(self) -> list[Start]:
+        """Return one row a prompt, with nothing written yet; under exact beams the matchers keep to the covers."""
+        starts = []
+        for i, row in enumerate(self._prepared.rows()):
+            matcher = self._engine.matcher(self._grammars[i], prompt=self._prepared.boundaries[i])
+            if self._over is not None:
+                matcher = covering(self._engine, matcher, self._grammars[i], self._over)
+            starts.append(Start(i, tuple(row), (), matcher))
+        return starts
 
     def _generate(
         self, going: list[Start], processor: Any, pad_id: int | None, options: dict[str, Any]
@@ -139,7 +166,8 @@ class Call:
         return sequences[:, width:].tolist()
 
     def _limit(self, start: Start) -> int:
-        return self._budget + self._prepared.boundaries[start.prompt].n_removed
+        boundary = self._prepared.boundaries[start.prompt]
+        return self._budget + len(boundary.prompt_ids) - len(boundary.keep)
 
     def _criteria(self, going: list[Start], width: int) -> list[Any]:
         if not self._stops:

@@ -18,7 +18,7 @@ from transformers import LogitsProcessorList
 import healfsa
 from healfsa.errors import PromptError
 from healfsa.integrations.transformers.processors import HealingLogitsProcessor
-from healfsa.integrations.transformers.prompts import Prepared, pad_rows
+from healfsa.integrations.transformers.prompts import Prepared, one_a_prompt, pad_rows
 
 
 class HealedDecoding:
@@ -91,7 +91,7 @@ class HealedDecoding:
         ids = ids[::copies]
         kept = torch.ones_like(ids) if mask is None else mask[::copies]
         rows = [row[keep.bool()].tolist() for row, keep in zip(ids, kept, strict=True)]
-        tails = prefill if isinstance(prefill, (list, tuple)) else [prefill] * len(rows)
+        tails = one_a_prompt(prefill, len(rows), "prefills")
         boundaries = [self._engine.heal(row, heal, tail) for row, tail in zip(rows, tails, strict=True)]
         start = self._start_id if self._start_id is not None else self._first_id()
         pad = config.pad_token_id if config.pad_token_id is not None else start

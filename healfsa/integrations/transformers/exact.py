@@ -63,14 +63,14 @@ def draw_starts(
     rows : sequence of list of int
         What the model is given for each prompt (the kept ids).
     options : dict
-        Options of `model.generate`; read: do_sample, temperature, top_k, top_p, num_return_sequences, num_beams.
+        Options of `model.generate`; read: do_sample, temperature, top_k, top_p, num_return_sequences.
     over : "canonical" or "all"
         See `healfsa.healing.cover.covers`.
 
     Raises
     ------
     PromptError
-        Beams were asked for, or nothing that the grammar allows can follow.
+        Nothing that the grammar allows can follow.
     """
     sampling = _sampling(model, options)
     starts: list[Start] = []
@@ -142,14 +142,14 @@ def log_probabilities(model: Any, ids: list[int], tree: CoverTree) -> tuple[np.n
     if len(ids) > max(LONGEST, 1) and n > 1:
         done = len(ids) - 1
         first = model(input_ids=tokens[:, :done], use_cache=True, logits_to_keep=1)
-        cache = _cache_of(first)
+        cache = cache_of(first)
         tokens, positions, mask = tokens[:, done:], positions[:, done:], mask[:, :, done:]
     given = {} if cache is None else {_cache_name(model): cache}
     output = model(
         input_ids=tokens, position_ids=positions, attention_mask=mask, use_cache=True, logits_to_keep=n, **given
     )
     rows = output.logits[0, -n:].float().log_softmax(-1)
-    return rows.cpu().numpy(), _cache_of(output)
+    return rows.cpu().numpy(), cache_of(output)
 
 
 def takes_tree_masks(model: Any) -> bool:
@@ -179,7 +179,8 @@ def _by_padding(model: Any, ids: list[int], tree: CoverTree) -> np.ndarray:
     return logits.float().log_softmax(-1).cpu().numpy()
 
 
-def _cache_of(output: Any) -> Any:
+def cache_of(output: Any) -> Any:
+    """Return the keys and values of a forward pass, under either of the names that transformers gives them."""
     return getattr(output, "cache", None) or getattr(output, "past_key_values", None)
 
 
@@ -208,17 +209,18 @@ def _pruned(cache: Any, length: int, tree: CoverTree, node: int) -> Any:
     return cache
 
 
+def option(model: Any, options: dict[str, Any], name: str, default: Any) -> Any:
+    """Return one option of `generate`: as it was given, else as the model's generation config has it."""
+    found = options.get(name, getattr(model.generation_config, name, None))
+    return default if found is None else found
+
+
 def _sampling(model: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of `Weighed.sample` from the options of `generate` and the model's generation config."""
-
-    def option(name: str, default: Any) -> Any:
-        found = options.get(name, getattr(model.generation_config, name, None))
-        return default if found is None else found
-
-    if option("num_beams", 1) > 1:
-        raise PromptError("exact healing draws one cover a row; beams need another policy", hint="heal='auto'")
-    count = int(option("num_return_sequences", 1))
-    if not option("do_sample", False):
+    count = int(option(model, options, "num_return_sequences", 1))
+    if not option(model, options, "do_sample", False):
         return {"temperature": 0.0, "count": count}
-    temperature, top_k, top_p = option("temperature", 1.0), option("top_k", 0), option("top_p", 1.0)
+    temperature, top_k, top_p = (
+        option(model, options, name, default) for name, default in (("temperature", 1.0), ("top_k", 0), ("top_p", 1.0))
+    )
     return {"temperature": float(temperature), "top_k": int(top_k), "top_p": float(top_p), "count": count}

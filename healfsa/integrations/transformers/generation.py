@@ -12,9 +12,11 @@ from functools import lru_cache
 from typing import Any
 
 import healfsa
-from healfsa.errors import PromptError
+from healfsa.errors import HealFSAError, PromptError, VocabularyError
+from healfsa.healing import stop_strings
+from healfsa.healing.whole import shown, whole
 from healfsa.integrations.transformers.calls import Call, Generation
-from healfsa.integrations.transformers.prompts import is_single, prepare
+from healfsa.integrations.transformers.prompts import is_single, one_a_prompt, prepare
 from healfsa.integrations.transformers.streaming import stream_pieces
 
 
@@ -30,6 +32,15 @@ class Generator:
     """
 
     def __init__(self, model: Any, tokenizer: Any, engine: healfsa.Engine | None = None) -> None:
+        if not all(hasattr(model, name) for name in ("generate", "get_output_embeddings", "config")):
+            raise HealFSAError(
+                f"a transformers model that generates is needed, not {type(model).__name__}",
+                hint="load one, for example with healfsa.models.load()",
+            )
+        if engine is not None and not isinstance(engine, healfsa.Engine):
+            raise HealFSAError(f"an Engine is needed, not {type(engine).__name__}", hint="healfsa.Engine(vocabulary)")
+        if not hasattr(tokenizer, "eos_token_id") or not hasattr(tokenizer, "pad_token_id"):
+            raise VocabularyError(f"a transformers tokenizer is needed, not {type(tokenizer).__name__}")
         self.model = model
         self.tokenizer = tokenizer
         self.engine = engine or engine_for(model, tokenizer)
@@ -51,7 +62,7 @@ class Generator:
         """Continue each prompt; parameters and result as in `generate` of this module."""
         single = is_single(prompts)
         batch = [prompts] if single else list(prompts)
-        call = self._call(batch, grammar, heal, prefill, parse_special, max_new_tokens, _strings(stop), over)
+        call = self._call(batch, grammar, heal, prefill, parse_special, max_new_tokens, stop, over)
         found = call.run(self._pad_id(), generate_kwargs)
         results = found if details else [_text(each) for each in found]
         return results[0] if single and len(results) == 1 else results
@@ -72,8 +83,7 @@ class Generator:
         """Yield the continuation of one prompt in pieces; see `stream` of this module."""
         if not is_single(prompt):
             raise PromptError("a stream continues one prompt", hint="call generate for a batch")
-        stops = _strings(stop)
-        call = self._call([prompt], grammar, heal, prefill, parse_special, max_new_tokens, stops, over)
+        call = self._call([prompt], grammar, heal, prefill, parse_special, max_new_tokens, stop, over)
 
         def run(streamer: Any, criterion: Any) -> None:
             criteria = [*generate_kwargs.get("stopping_criteria", []), criterion]
@@ -94,18 +104,22 @@ class Generator:
         stops: Any,
         over: str,
     ) -> Call:
+        new = whole(budget)
+        if new is None or new < 0:
+            raise PromptError(f"max_new_tokens is a number of tokens, 0 or more, not {shown(budget)}")
+        if over not in ("canonical", "all"):
+            raise PromptError(f"covers are over 'canonical' or 'all', not {shown(over)}")
         grammars = self._grammars(grammar, len(batch))
-        tails = prefill if isinstance(prefill, (list, tuple)) else [prefill] * len(batch)
+        tails = one_a_prompt(prefill, len(batch), "prefills")
         prepared = prepare(
             self.engine, self.tokenizer, batch,
             heal=heal, prefill=tails, parse_special=parse_special, device=self.model.device,
         )  # fmt: skip
-        return Call(self.model, self.engine, prepared, grammars, budget, stops, over if heal == "exact" else None)
+        exact = isinstance(heal, str) and heal == "exact"
+        return Call(self.model, self.engine, prepared, grammars, new, stop_strings(stops), over if exact else None)
 
     def _grammars(self, grammar: Any, n: int) -> list[Any]:
-        grammars = list(grammar) if isinstance(grammar, (list, tuple)) else [grammar] * n
-        if len(grammars) != n:
-            raise PromptError(f"{len(grammars)} grammars for {n} prompts", hint="give one, or one a prompt")
+        grammars = one_a_prompt(grammar, n, "grammars")
         return [self.engine.compile(each) if isinstance(each, healfsa.Grammar) else each for each in grammars]
 
     def _pad_id(self) -> int | None:
@@ -191,7 +205,3 @@ def _text(generation: Generation) -> str:
     if generation.error is not None:
         raise generation.error
     return generation.text
-
-
-def _strings(stop: str | Sequence[str]) -> list[str]:
-    return [stop] if isinstance(stop, str) else list(stop)

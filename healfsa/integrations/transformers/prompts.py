@@ -12,10 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 import healfsa
 from healfsa.errors import PromptError
+from healfsa.healing.whole import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,24 @@ def is_single(prompts: Any) -> bool:
     """Say whether `prompts` is one prompt: a text, bytes, a list of token ids, or one chat."""
     if isinstance(prompts, (str, bytes)):
         return True
-    if isinstance(prompts, torch.Tensor):
+    if isinstance(prompts, (torch.Tensor, np.ndarray)):
         return prompts.ndim == 1
     if not isinstance(prompts, Sequence):
         return True
-    return len(prompts) > 0 and all(isinstance(item, (int, Mapping)) for item in prompts)
+    return len(prompts) > 0 and all(isinstance(item, Mapping) or _is_scalar(item) for item in prompts)
+
+
+def _is_scalar(item: Any) -> bool:
+    """Say whether an element is one id (right or wrong), not a prompt of its own."""
+    return isinstance(item, (int, float, complex)) or getattr(item, "ndim", None) == 0
+
+
+def one_a_prompt(given: Any, n: int, what: str) -> list[Any]:
+    """Return one value a prompt, from one for all or from a list with one each."""
+    found = list(given) if isinstance(given, (list, tuple)) else [given] * n
+    if len(found) != n:
+        raise PromptError(f"{len(found)} {what} for {n} prompts", hint="give one, or one a prompt")
+    return found
 
 
 def prepare(
@@ -89,7 +104,7 @@ def prepare(
     """
     if len(prompts) == 0:
         raise PromptError("there is no prompt", hint="give a text, or a list of texts")
-    tails = prefill if prefill is not None else [None] * len(prompts)
+    tails = one_a_prompt(prefill, len(prompts), "prefills")
     boundaries = []
     for prompt, tail in zip(prompts, tails, strict=True):
         source, options = read(tokenizer, prompt, parse_special)
@@ -112,11 +127,11 @@ def read(tokenizer: Any, prompt: Any, parse_special: bool) -> tuple[Any, dict[st
     """Return what `engine.heal` takes for one prompt: text, bytes or ids, and how to encode it."""
     if isinstance(prompt, (str, bytes)):
         return prompt, {"parse_special": parse_special}
-    if isinstance(prompt, torch.Tensor):
-        return [int(token_id) for token_id in prompt.tolist()], {}
-    if isinstance(prompt, Sequence) and all(isinstance(item, Mapping) for item in prompt) and prompt:
+    if isinstance(prompt, (torch.Tensor, np.ndarray)):
+        return prompt, {}
+    if isinstance(prompt, Sequence) and any(isinstance(item, Mapping) for item in prompt):
         return chat_text(tokenizer, prompt), {"parse_special": True, "add_special_tokens": False}
-    if isinstance(prompt, Sequence) and all(isinstance(item, int) for item in prompt):
+    if isinstance(prompt, Sequence):
         return list(prompt), {}
     raise PromptError(f"a prompt cannot be a {type(prompt).__name__}", hint="give str, bytes, token ids or a chat")
 
@@ -125,10 +140,29 @@ def chat_text(tokenizer: Any, messages: Sequence[Mapping[str, Any]]) -> str:
     """Return the text of a chat; a last message of the assistant is continued, with its white space kept."""
     if not messages or not getattr(tokenizer, "chat_template", None):
         raise PromptError("this tokenizer has no chat template, or the chat is empty", hint="give the prompt as a text")
-    continued = messages[-1].get("role") == "assistant"
+    for number, message in enumerate(messages):
+        _check_message(number, message)
+    continued = messages[-1].get("role") == "assistant" and isinstance(messages[-1].get("content"), str)
     turns = list(messages[:-1] if continued else messages)
-    text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-    return text + str(messages[-1].get("content") or "") if continued else text
+    try:
+        text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+    except Exception as failure:  # whatever the template raises: it is a program of the model's makers
+        raise PromptError(
+            f"the chat template refuses these messages: {str(failure).splitlines()[0] if str(failure) else failure!r}",
+            hint="roles mostly alternate between user and assistant, after an optional system message",
+        ) from failure
+    return text + messages[-1]["content"] if continued else text
+
+
+def _check_message(number: int, message: Any) -> None:
+    """Refuse a message that no template could read."""
+    if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
+        raise PromptError(f"message {number} of the chat has no role", hint="give {'role': ..., 'content': ...}")
+    content = message.get("content")
+    if content is None and any(value for key, value in message.items() if key not in ("role", "content")):
+        return  # a call of tools, say
+    if not isinstance(content, (str, list, tuple)):
+        raise PromptError(f"message {number} of the chat has no content: {shown(content)}", hint="give it a text")
 
 
 def start_id(tokenizer: Any, engine: healfsa.Engine) -> int:
