@@ -9,6 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from healfsa.arguments import number, shown
+from healfsa.errors import HealFSAError
+
+HINT = "leave the field out for its default, or give a larger number"
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -28,6 +33,11 @@ class Limits:
         Wall time of one compile.
     depth : int
         Nesting of an expression (recursion of the derivative).
+
+    Raises
+    ------
+    HealFSAError
+        A field is no number, or not above zero.
     """
 
     nodes: int = 20_000_000
@@ -36,3 +46,10 @@ class Limits:
     search: int = 1_000_000
     seconds: float = 60.0
     depth: int = 4_000
+
+    def __post_init__(self) -> None:
+        for name in ("nodes", "states", "bytes", "search", "depth"):
+            number(f"Limits.{name}", getattr(self, name), HealFSAError, least=1, hint=HINT)
+        if isinstance(self.seconds, bool) or not isinstance(self.seconds, (int, float)) or not self.seconds > 0:
+            message = f"Limits.seconds must be a number above zero, not {shown(self.seconds)}"
+            raise HealFSAError(message, hint="math.inf: no bound on the time")

@@ -16,9 +16,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from healfsa.arguments import number, shown
 from healfsa.errors import GrammarError
 from healfsa.grammar.expression import Expression, both, choice, complement, concat, literal, repeat
 from healfsa.grammar.utf8 import not_text
+
+MOST_EXAMPLES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,8 +81,8 @@ class Grammar:
 
     def repeat(self, least: int = 0, most: int | None = None) -> Grammar:
         """Return this grammar at least `least` and at most `most` times in a row (None: no bound)."""
-        if least < 0 or (most is not None and most < least):
-            raise GrammarError(f"cannot repeat at least {least} and at most {most} times")
+        least = number("least", least, GrammarError)
+        most = None if most is None else number("most", most, GrammarError, least=least, hint="None: no bound")
         return _combine(f"repeat {least} {most}", lambda part: repeat(part, least, most), self)
 
     def report(self) -> tuple[Any, ...]:
@@ -96,11 +99,11 @@ class Grammar:
 
     def example(self, seed: int = 0) -> str:
         """Return one accepted text, the same for the same seed."""
-        return _analysis("example", self.expression, seed)
+        return _analysis("example", self.expression, number("seed", seed, GrammarError))
 
     def examples(self, n: int) -> list[str]:
         """Return up to `n` different accepted texts (fewer only where there are fewer)."""
-        return _analysis("examples", self.expression, n)
+        return _analysis("examples", self.expression, number("n", n, GrammarError, most=MOST_EXAMPLES))
 
     def equivalent(self, other: Grammar | str) -> Any:
         """Compare two grammars; the result is true when they accept the same texts, and shows one text when not."""
@@ -143,7 +146,7 @@ def _operand(value: Grammar | str) -> Grammar:
         return value
     if isinstance(value, str):
         return make_grammar(literal(text_bytes(value)), "choice", value)
-    raise GrammarError(f"a grammar or a str is needed, not {type(value).__name__}")
+    raise GrammarError(f"a grammar or a str is needed, not {shown(value)}")
 
 
 def text_bytes(text: str) -> bytes:
@@ -155,7 +158,11 @@ def text_bytes(text: str) -> bytes:
 
 
 def _data(text: str | bytes) -> bytes:
-    return text if isinstance(text, bytes) else text_bytes(text)
+    if isinstance(text, str):
+        return text_bytes(text)
+    if isinstance(text, (bytes, bytearray, memoryview)):
+        return bytes(text)
+    raise GrammarError(f"a text must be a str or bytes, not {shown(text)}")
 
 
 def _combine(operator: str, build: Callable[..., Expression], *grammars: Grammar) -> Grammar:

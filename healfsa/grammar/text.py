@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from healfsa.arguments import listed, number, shown
 from healfsa.errors import EmptyLanguage, GrammarError
 from healfsa.grammar import expression as ex
 from healfsa.grammar.expression import ANY_BYTES, Expression, both, complement, concat, literals, repeat
@@ -49,13 +50,15 @@ def choice(*options: str | Grammar | Iterable[str | Grammar]) -> Grammar:
 
 def _unpacked(options: tuple[str | Grammar | Iterable[str | Grammar], ...]) -> list[str | Grammar]:
     if len(options) == 1 and not isinstance(options[0], str | Grammar):
-        if not isinstance(options[0], Iterable):
-            raise GrammarError(f"an option must be a str or a Grammar, not {type(options[0]).__name__}")
-        options = tuple(options[0])
-    for option in options:
-        if not isinstance(option, str | Grammar):
-            raise GrammarError(f"an option must be a str or a Grammar, not {type(option).__name__}")
-    return list(options)  # type: ignore[arg-type]
+        unpacked = listed(options[0])
+        options = options if unpacked is None else tuple(unpacked)
+    return [_option(option) for option in options]
+
+
+def _option(option: object) -> str | Grammar:
+    if isinstance(option, str | Grammar):
+        return option
+    raise GrammarError(f"an option must be a str or a Grammar, not {shown(option)}")
 
 
 def _summary(parts: list[str | Grammar]) -> str:
@@ -79,11 +82,12 @@ def text(*, excluding: str | Iterable[str] = (), min_chars: int = 0, max_chars: 
     GrammarError
         A bound below zero, bounds that exclude each other, or an empty excluded string.
     """
-    excluded = [excluding] if isinstance(excluding, str) else list(excluding)
-    if min_chars < 0 or (max_chars is not None and max_chars < min_chars):
-        raise GrammarError(f"no text has at least {min_chars} and at most {max_chars} characters")
-    if not all(isinstance(part, str) and part for part in excluded):
-        raise GrammarError("an excluded substring must be a str of at least one character")
+    excluded = [excluding] if isinstance(excluding, str) else listed(excluding)
+    if excluded is None or not all(isinstance(part, str) and part for part in excluded):
+        raise GrammarError(f"excluding must be strings of at least one character, not {shown(excluding)}")
+    min_chars = number("min_chars", min_chars, GrammarError)
+    if max_chars is not None:
+        max_chars = number("max_chars", max_chars, GrammarError, least=min_chars, hint="None: no bound")
     bounded = TEXT if (min_chars, max_chars) == (0, None) else repeat(CHARACTER, min_chars, max_chars)
     found = without(bounded, map(text_bytes, excluded))
     return make_grammar(found, "text", f"text without {excluded!r}", sorted(excluded), min_chars, max_chars)

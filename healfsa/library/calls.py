@@ -197,7 +197,7 @@ def tool_calls(
 def _style(style: str | ToolStyle, vocabulary: Any, chat_template: Any) -> tuple[ToolStyle, str]:
     if isinstance(style, ToolStyle):
         return style, "given"
-    if style != "auto":
+    if not isinstance(style, str) or style != "auto":
         return get_style(style), "named"
     template = chat_template if isinstance(chat_template, str) else None
     if vocabulary is None and template is None and chat_template is None:

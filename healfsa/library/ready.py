@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from healfsa.arguments import string
 from healfsa.errors import GrammarError
 from healfsa.grammar.grammar import Grammar
 from healfsa.grammar.json_schema import Style, json_schema
@@ -28,6 +29,7 @@ from healfsa.library.calls import ToolCalls, tool_calls
 from healfsa.library.styles import ToolStyle, from_table, get_style
 
 FORMATS = ("tools", "arguments")
+NAMES = "`healfsa library list` shows all"
 REQUIRED = ("kind", "description", "source", "grammar", "accepts", "rejects")
 _PART = re.compile(r"\$\{([\w/.-]+)\}")
 
@@ -70,13 +72,17 @@ class Failure:
 
 def entries(topic: str = "") -> tuple[Entry, ...]:
     """Return all data files, or those of a topic ("iso8601", "tools")."""
-    wanted = topic.rstrip("/")
+    wanted = string("a topic", topic, GrammarError).rstrip("/")
     return tuple(entry(name) for name in data.names() if not wanted or name == wanted or name.startswith(wanted + "/"))
 
 
-@cache
 def entry(name: str) -> Entry:
     """Return what the data file of this name says."""
+    return _known(string("a name", name, GrammarError, hint=NAMES))
+
+
+@cache
+def _known(name: str) -> Entry:
     table, topic = data.table(name), name.partition("/")[0]
     return _format_entry(name, topic, table) if topic in FORMATS else _entry(name, table)
 
@@ -94,7 +100,6 @@ def _entry(name: str, table: dict[str, Any]) -> Entry:
     return Entry(name, table["kind"], table["description"], table["source"], *examples, table["grammar"])
 
 
-@cache
 def get(name: str) -> Grammar:
     """Return a ready grammar.
 
@@ -113,8 +118,12 @@ def get(name: str) -> Grammar:
     >>> get("iso8601/date").kind
     'regex'
     """
-    found = entry(name)
-    if found.kind in FORMATS:
+    return _grammar(string("a name", name, GrammarError, hint=NAMES))
+
+
+@cache
+def _grammar(name: str) -> Grammar:
+    if entry(name).kind in FORMATS:
         raise GrammarError(f"{name} is a format of tool calls, no grammar by itself", hint="use healfsa.tool_calls")
     return _made(name, data.table(name))
 

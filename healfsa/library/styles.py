@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from healfsa.arguments import one_of
 from healfsa.errors import GrammarError
 from healfsa.grammar.tags import data
 from healfsa.grammar.tags.arguments import ArgumentStyle, argument_style
@@ -106,7 +107,6 @@ def style_names() -> tuple[str, ...]:
     return tuple(name.removeprefix("tools/") for name in data.names("tools"))
 
 
-@cache
 def get_style(name: str) -> ToolStyle:
     """Return the tool style of this name.
 
@@ -115,8 +115,11 @@ def get_style(name: str) -> ToolStyle:
     GrammarError
         For an unknown name, or a file that is not right.
     """
-    if name not in style_names():
-        raise GrammarError(f"unknown tool style {name!r}", hint=f"one of {', '.join(style_names())}")
+    return _style(one_of("a tool style", name, style_names(), GrammarError))
+
+
+@cache
+def _style(name: str) -> ToolStyle:
     return from_table(name, data.table(f"tools/{name}"))
 
 

@@ -333,7 +333,7 @@ def test_the_pointer_begins_with_the_name_of_the_tool():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"style": "no-such"}, "unknown tool style"),
+        ({"style": "no-such"}, "a tool style is"),
         ({"choice": "no_such"}, "there is no tool 'no_such'"),
         ({"choice": {"type": "other"}}, "unknown choice"),
         ({"reasoning": "maybe"}, "reasoning is 'maybe'"),

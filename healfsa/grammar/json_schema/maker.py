@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from healfsa.arguments import one_of, shown
 from healfsa.errors import GrammarError
 from healfsa.grammar.grammar import Grammar, make_grammar
 from healfsa.grammar.json_schema.compiler import Compiler
@@ -53,8 +54,9 @@ def json_schema(
     >>> json_schema({"type": "integer", "minimum": 3}).kind
     'json_schema'
     """
-    if on_unsupported not in ("error", "warn"):
-        raise GrammarError(f"on_unsupported is {on_unsupported!r}", hint='it is "error" or "warn"')
+    one_of("on_unsupported", on_unsupported, ("error", "warn"), GrammarError)
+    if resolver is not None and not callable(resolver):
+        raise GrammarError(f"resolver must be a function, not {shown(resolver)}", hint="from a URI to a schema")
     wanted = style_of(style)
     source, text = read(schema)
     compiler = Compiler(source, wanted, draft, resolver, on_unsupported == "warn")

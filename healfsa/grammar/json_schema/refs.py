@@ -17,6 +17,7 @@ from typing import Any
 import referencing.jsonschema as rj
 from referencing import Registry, Resource, Specification, exceptions
 
+from healfsa.arguments import one_of
 from healfsa.errors import GrammarError, SchemaError
 
 
@@ -113,7 +114,7 @@ class References:
 
     def __init__(self, schema: Any, draft: str | None, retrieve: Callable[[str], Any] | None) -> None:
         self.dynamic = mentions(schema, ("$dynamicRef", "$recursiveRef"))
-        self.draft = draft_of(schema, draft or _NEWEST, draft is not None)
+        self.draft = draft_of(schema, _NEWEST if draft is None else draft, draft is not None)
         self.specification = DRAFTS[self.draft]
         resource = self.specification.create_resource(schema)
         self.base = _identity(resource)
@@ -202,8 +203,7 @@ def _unresolved(place: Place, reference: str, keyword: str) -> SchemaError:
 
 def draft_of(schema: Any, default: str, forced: bool) -> str:
     """Return the draft that `$schema` names, or the default."""
-    if default not in DRAFTS:
-        raise GrammarError(f"unknown draft {default!r}", hint=f"one of {', '.join(DRAFTS)}")
+    one_of("draft", default, DRAFTS, GrammarError)
     if forced or not isinstance(schema, dict) or not isinstance(schema.get("$schema"), str):
         return default
     uri = schema["$schema"].rstrip("#").rstrip("/")

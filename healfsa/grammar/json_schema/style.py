@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from healfsa.arguments import number, one_of, shown
 from healfsa.errors import GrammarError
 
 _CHOICES = {
@@ -60,10 +61,10 @@ class Style:
 
     def __post_init__(self) -> None:
         for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise GrammarError(f"Style.{name} is {getattr(self, name)!r}", hint=f"one of {', '.join(allowed)}")
-        if not isinstance(self.indent, int) or not 0 <= self.indent <= 16:
-            raise GrammarError(f"Style.indent is {self.indent!r}", hint="an integer from 0 to 16")
+            one_of(f"Style.{name}", getattr(self, name), allowed, GrammarError)
+        number("Style.indent", self.indent, GrammarError, most=16)
+        if self.white_space_limit is not None:
+            number("Style.white_space_limit", self.white_space_limit, GrammarError, hint="None: no bound")
 
     def key(self) -> str:
         """Return a short text that is equal exactly for equal styles."""
@@ -90,4 +91,4 @@ def style_of(style: Style | str | None) -> Style:
         return style
     if isinstance(style, str) and style in _NAMED:
         return _NAMED[style]
-    raise GrammarError(f"unknown style {style!r}", hint=f"a healfsa.Style, or one of {', '.join(_NAMED)}")
+    raise GrammarError(f"unknown style {shown(style)}", hint=f"a healfsa.Style, or one of {', '.join(_NAMED)}")

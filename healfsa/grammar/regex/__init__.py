@@ -8,8 +8,9 @@ Not here: the algebra of grammars (see healfsa.grammar.grammar).
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Literal, get_args
 
+from healfsa.arguments import number, one_of
 from healfsa.errors import GrammarError, RegexSyntaxError, UnsupportedFeature
 from healfsa.grammar.expression import Expression
 from healfsa.grammar.grammar import Grammar, make_grammar
@@ -21,6 +22,8 @@ from healfsa.grammar.utf8 import code_points
 
 Dialect = Literal["python", "ecma"]
 Match = Literal["full", "search", "prefix"]
+DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
+MATCHES: tuple[Match, ...] = get_args(Match)
 
 __all__ = ["Dialect", "Encode", "Match", "Node", "compile_pattern", "regex", "to_expression"]
 
@@ -69,23 +72,22 @@ def regex(
 
 def compile_pattern(pattern: str, dialect: Dialect = "python", flags: int | str = 0, match: Match = "full") -> Node:
     """Return the syntax tree of a pattern over code points; parameters and errors as for `regex`."""
+    one_of("dialect", dialect, DIALECTS, GrammarError)
     if dialect == "python":
         if isinstance(flags, str) and "v" in flags:
             raise GrammarError("the flag v is one of ECMAScript", hint='give dialect="ecma"')
         from healfsa.grammar.regex import python_dialect
 
         node = python_dialect.parse(pattern, _bits(flags))
-    elif dialect == "ecma":
+    else:
         from healfsa.grammar.regex import ecma_dialect
 
         bits = _bits(flags)
         if bits & ~int(re.IGNORECASE | re.MULTILINE | re.DOTALL | re.UNICODE):
             raise GrammarError(f"flags {flags!r} are not those of ECMAScript", hint="known here: i m s v")
         node = ecma_dialect.parse(pattern, bits, isinstance(flags, str) and "v" in flags)
-    else:
-        raise GrammarError(f"unknown dialect {dialect!r}", hint='it is "python" or "ecma"')
     check(node, pattern)
-    return _placed(node, match)
+    return _placed(node, one_of("match", match, MATCHES, GrammarError))
 
 
 def to_expression(node: Node, encode: Encode = code_points) -> Expression:
@@ -110,16 +112,12 @@ def to_expression(node: Node, encode: Encode = code_points) -> Expression:
 def _placed(node: Node, match: str) -> Node:
     if match == "full":
         return node
-    if match == "search":
-        return tree.sequence([tree.ANYTHING, node, tree.ANYTHING])
-    if match == "prefix":
-        return tree.sequence([node, tree.ANYTHING])
-    raise GrammarError(f"unknown match {match!r}", hint='it is "full", "search" or "prefix"')
+    return tree.sequence([tree.ANYTHING, node, tree.ANYTHING] if match == "search" else [node, tree.ANYTHING])
 
 
 def _bits(flags: int | str) -> int:
     if not isinstance(flags, str):
-        return int(flags)
+        return number("flags", flags, GrammarError, hint="flags of re (re.I | re.S), or letters such as 'is'")
     bits = 0
     for letter in flags:
         if letter not in "aimsxuv":

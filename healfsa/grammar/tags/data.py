@@ -43,13 +43,12 @@ def table(name: str) -> dict[str, Any]:
     GrammarError
         For a name that no file has, or a file that is no TOML.
     """
-    path = folder() / f"{name}.toml"
-    if not path.is_file() or not path.resolve().is_relative_to(folder()):
+    if name not in names():
         last = name.rsplit("/", 1)[-1]
         close = [known for known in names() if known.rsplit("/", 1)[-1] == last]
         hint = f"close: {', '.join(close)}" if close else "`healfsa library list` shows all"
         raise GrammarError(f"there is no grammar {name!r}", hint=hint)
-    return read(path)
+    return read(folder() / f"{name}.toml")
 
 
 def read(path: Path) -> dict[str, Any]:

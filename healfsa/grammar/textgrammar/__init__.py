@@ -6,6 +6,8 @@ Not here: JSON Schema and regular expressions, which a Lark grammar can hold (se
 
 from __future__ import annotations
 
+from healfsa.arguments import string
+from healfsa.errors import GrammarError
 from healfsa.grammar.grammar import Grammar, make_grammar
 
 __all__ = ["gbnf", "lark"]
@@ -31,6 +33,7 @@ def gbnf(text: str, start: str = "root") -> Grammar:
     """
     from healfsa.grammar.textgrammar.gbnf_syntax import compile_gbnf
 
+    _check(text, start)
     return make_grammar(compile_gbnf(text, start), "gbnf", text, start)
 
 
@@ -52,4 +55,10 @@ def lark(text: str, start: str = "start") -> Grammar:
     """
     from healfsa.grammar.textgrammar.lark_grammar import compile_lark
 
+    _check(text, start)
     return make_grammar(compile_lark(text, start), "lark", text, start)
+
+
+def _check(grammar: str, start: str) -> None:
+    string("a grammar", grammar, GrammarError, hint="give its text; of a file: Path(...).read_text()")
+    string("start", start, GrammarError, hint="give the name of a rule")

@@ -1,0 +1,82 @@
+"""Values from outside: numbers, texts, names and lists, checked where they come in.
+
+In: whatever a user gave. Out: a plain value of the wanted type, or an error that shows what was given.
+Idea: a wrong value is an error of our own tree, raised at the call that brought it, not a `TypeError` from deep inside.
+    Whatever counts as an index in Python (integers of numpy and torch, too) is a whole number; truth values and floats
+    are none, since taking them would hide a mistake.
+Cost: a type check.
+Source: own.
+Not here: what a value means.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from healfsa.errors import HealFSAError
+
+SHOWN = 60  # characters of a value in a message
+
+
+def whole(value: Any) -> int | None:
+    """Return an integer-like scalar as a plain int; None for everything else (truth values, floats, arrays, texts)."""
+    if type(value) is int:
+        return value
+    if isinstance(value, bool) or getattr(value, "ndim", 0) != 0 or "bool" in str(getattr(value, "dtype", "")):
+        return None
+    try:
+        return operator.index(value)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+
+
+def listed(values: Any) -> list[Any] | None:
+    """Return an iterable as a list; None for a text, bytes, a dict, an array of several dimensions, and no iterable."""
+    if isinstance(values, (str, bytes, bytearray, memoryview, Mapping)) or not isinstance(values, Iterable):
+        return None
+    return list(values) if getattr(values, "ndim", 1) == 1 else None
+
+
+def number(
+    what: str, value: Any, kind: type[HealFSAError], *, least: int = 0, most: int | None = None, hint: str = ""
+) -> int:
+    """Return a whole number from `least` to `most` as a plain int.
+
+    Raises
+    ------
+    HealFSAError
+        Of class `kind`: it is no whole number, or lies outside the bounds.
+    """
+    found = whole(value)
+    if found is None:
+        raise kind(f"{what} must be a whole number, not {shown(value)}", hint=hint)
+    if found < least or (most is not None and found > most):
+        bounds = f"at least {least:,}" if most is None else f"from {least:,} to {most:,}"
+        raise kind(f"{what} must be {bounds}, not {shown(value)}", hint=hint)
+    return found
+
+
+def string(what: str, value: Any, kind: type[HealFSAError], *, hint: str = "") -> str:
+    """Return a str as it is; anything else is an error of class `kind`."""
+    if not isinstance(value, str):
+        raise kind(f"{what} must be a str, not {shown(value)}", hint=hint)
+    return value
+
+
+def one_of(what: str, value: Any, names: Iterable[str], kind: type[HealFSAError]) -> str:
+    """Return one of `names`; anything else is an error of class `kind` that lists them."""
+    allowed = tuple(names)
+    if isinstance(value, str) and value in allowed:
+        return value
+    raise kind(f"{what} is {shown(value)}", hint=f"one of {', '.join(allowed)}")
+
+
+def shown(value: Any) -> str:
+    """Return a value and its type as an error message shows them: one line, not long."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # whatever a foreign __repr__ raises; integers of thousands of digits
+        text = "a value that cannot be printed"
+    return f"{text if len(text) < SHOWN else text[: SHOWN - 4] + ' ...'} ({type(value).__name__})"
