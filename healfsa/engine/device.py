@@ -1,7 +1,7 @@
 """Grammars and healed prompts on a device: one integer a request, nothing computed on the host between two tokens.
 
 In: an engine, grammars, healed prompts. Out: `DeviceIndex`: states on the device, masked logits, next states.
-Idea: a finite grammar is compiled to tables once and copied; a healed prompt is a start state in front of the grammar's.
+Idea: a finite grammar is compiled to tables once and copied; a healed prompt is a start state before the grammar's.
 Cost: compiling, see `healfsa.index.eager`; a request costs one short copy at its start.
 Not here: memory and kernels (mask); grammars that nest without end, which have no tables (use a matcher).
 """
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from healfsa.automaton.eager import explore_from
-from healfsa.errors import MaskShapeError
 from healfsa.index import ENDED, Index, Masks
 from healfsa.index.eager import MAX_BYTES, MAX_STATES
 from healfsa.index.owed import covered
-from healfsa.mask.layout import FLAGS, LOCAL, OWED, REJECTED, TARGET, Tables
+from healfsa.mask.kernels_tables import FLAGS, LEFT, LOCAL, OWED, REJECTED
+from healfsa.mask.layout import Tables
 
 if TYPE_CHECKING:
     from healfsa.engine.engine import Engine
@@ -118,7 +118,7 @@ class DeviceIndex:
         return self.tables.owe(state, matcher.owed, covered(matcher.index, matcher.state, matcher.owed), at_once)
 
     def release(self, state: int) -> None:
-        """Give back a state that `start` returned; its row may be anywhere by then, but no longer among its owed bytes."""
+        """Give back a state that `start` returned; its row must have paid its owed bytes by then."""
         self.tables.release(state)
 
     def states(self, numbers: list[int]) -> Any:
@@ -138,11 +138,11 @@ class DeviceIndex:
         return self.tables.ended(states)
 
     def place_of(self, state: int) -> tuple[int, int]:
-        """Return what a state on the device is: the row of its grammar's tables, and how many bytes it owes before it."""
+        """Return what a state on the device is: a row of its grammar's tables, and how many bytes are owed."""
         if state == REJECTED:
             return 0, 0
         record = self.tables.place(state)
-        return int(record[LOCAL]), int(record[2]) if record[FLAGS] & OWED else 0
+        return int(record[LOCAL]), int(record[LEFT]) if record[FLAGS] & OWED else 0
 
     @property
     def nbytes(self) -> int:

@@ -19,7 +19,7 @@ from healfsa.errors import MaskShapeError
 from healfsa.mask import arrays
 from healfsa.mask.shapes import check_dimensions, check_writable_rows, plan
 
-_AS_INTS = {
+AS_INTS = {
     torch.float16: torch.int16,
     torch.bfloat16: torch.int16,
     torch.float32: torch.int32,
@@ -57,7 +57,7 @@ def apply(logits: torch.Tensor, bitmask: Any, rows: Iterable[int] | None, vocab_
 
 def check_logits(logits: torch.Tensor) -> None:
     """Refuse tensors that cannot be written in place as plain numbers."""
-    if logits.dtype not in _AS_INTS:
+    if logits.dtype not in AS_INTS:
         raise MaskShapeError("wrong dtype of the logits", " or ".join(arrays.FLOATS), str(logits.dtype))
     if logits.layout != torch.strided:
         raise MaskShapeError("wrong layout of the logits", "a dense tensor", str(logits.layout))
@@ -81,8 +81,25 @@ def check_bits(logits: torch.Tensor, bitmask: Any) -> torch.Tensor:
 
 def _apply_on_cpu(logits: torch.Tensor, bitmask: Any, rows: Iterable[int] | None, vocab_size: int | None) -> None:
     pattern = arrays.minus_infinity(str(logits.dtype).removeprefix("torch."))
-    words = np.atleast_2d(logits.view(_AS_INTS[logits.dtype]).numpy().view(pattern.dtype))
+    words = np.atleast_2d(logits.view(AS_INTS[logits.dtype]).numpy().view(pattern.dtype))
     arrays.write(words, arrays.check_bitmask(bitmask), rows, vocab_size, pattern)
+
+
+def apply_pooled(
+    table: torch.Tensor, bits: torch.Tensor, numbers: torch.Tensor, places: list[int], vocab_size: int
+) -> None:
+    """Mask row k by row places[k] of `bits` (`numbers`: the same on the device); checked by the caller."""
+    kernel = choose(table)[0]
+    if kernel == "triton":
+        from healfsa.mask import triton_mask
+
+        triton_mask.apply_pooled(table, bits, numbers, vocab_size)
+        return
+    chosen, rows = bits[numbers.clamp(min=0).long()], [k if place >= 0 else -1 for k, place in enumerate(places)]
+    if kernel == "numba":
+        _apply_on_cpu(table, chosen, rows, vocab_size)
+    else:
+        apply_with_torch(table, chosen, rows, vocab_size)
 
 
 def apply_with_torch(

@@ -15,27 +15,32 @@ import triton
 import triton.language as tl
 
 from healfsa.mask.shapes import plan
+from healfsa.mask.torch_device import as_current
+from healfsa.mask.triton_tables import spread
 
 BLOCK = 4096
 
 
 @triton.jit
 def _forbid(
-    logits, bitmask, targets, batch, width, vocab_size,
-    row_stride, column_stride, bits_row_stride, bits_column_stride, SIZE: tl.constexpr,
+    logits, bitmask, numbers, bound, width, vocab_size,
+    row_stride, column_stride, bits_row_stride, bits_column_stride, POOLED: tl.constexpr, SIZE: tl.constexpr,
 ):  # fmt: skip
     k = tl.program_id(0)
-    row = tl.load(targets + k)
-    if (row >= 0) & (row < batch):
+    number = tl.load(numbers + k).to(tl.int64)  # POOLED: the row of the bitmask; else the row of the logits
+    if (number >= 0) & (number < bound):
+        row = k.to(tl.int64) if POOLED else number
+        source = number if POOLED else k.to(tl.int64)
         first = tl.program_id(1) * SIZE
         word_index = first // 32 + tl.arange(0, SIZE // 32)
         words = tl.load(
-            bitmask + k.to(tl.int64) * bits_row_stride + word_index * bits_column_stride,
+            bitmask + source * bits_row_stride + word_index * bits_column_stride,
             mask=word_index * 32 < vocab_size, other=0,
         )  # fmt: skip
-        forbidden = ((words[:, None] >> tl.arange(0, 32)[None, :]) & 1) == 0
-        token = word_index[:, None] * 32 + tl.arange(0, 32)[None, :]
-        places = logits + row.to(tl.int64) * row_stride + token.to(tl.int64) * column_stride
+        lane = spread(width)[None, :]
+        forbidden = ((words[:, None] >> lane) & 1) == 0
+        token = word_index[:, None] * 32 + lane
+        places = logits + row * row_stride + token.to(tl.int64) * column_stride
         tl.store(places, float("-inf"), mask=(forbidden | (token >= vocab_size)) & (token < width))
 
 
@@ -54,8 +59,21 @@ def apply(logits: torch.Tensor, bits: torch.Tensor, rows: Iterable[int] | None, 
         size, targets = work.vocab_size, torch.from_numpy(work.targets).to(table.device, non_blocking=True)
     if targets.numel() == 0 or width == 0:
         return
-    grid = (targets.numel(), triton.cdiv(width, BLOCK))
-    _forbid[grid](
-        table, bits, targets, batch, width, size,
-        table.stride(0), table.stride(1), bits.stride(0), bits.stride(1), SIZE=BLOCK,
-    )  # fmt: skip
+    _launch(table, bits, targets, batch, size, False)
+
+
+def apply_pooled(table: torch.Tensor, bits: torch.Tensor, numbers: torch.Tensor, vocab_size: int) -> None:
+    """Mask row k of `table` by row numbers[k] of `bits` (int32[B] on the device; a negative one: not at all)."""
+    if 0 not in table.shape:
+        _launch(table, bits, numbers, bits.shape[0], vocab_size, True)
+
+
+def _launch(
+    table: torch.Tensor, bits: torch.Tensor, numbers: torch.Tensor, bound: int, size: int, pooled: bool
+) -> None:
+    width = table.shape[1]
+    with as_current(table.device):
+        _forbid[(numbers.numel(), triton.cdiv(width, BLOCK))](
+            table, bits, numbers, bound, width, size,
+            table.stride(0), table.stride(1), bits.stride(0), bits.stride(1), POOLED=pooled, SIZE=BLOCK,
+        )  # fmt: skip

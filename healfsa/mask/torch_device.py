@@ -1,0 +1,58 @@
+"""Devices: which kernels run there, and copies that nobody waits for.
+
+In: a device; arrays. Out: a choice with its reason; tensors. Not here: the kernels.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import torch
+
+from healfsa.errors import MaskShapeError
+
+
+def choose_kernels(device: torch.device, wanted: str | None = None) -> tuple[str, str]:
+    """Return which kernels run over tables on `device`, and why.
+
+    Raises
+    ------
+    MaskShapeError
+        None of ours runs there.
+    """
+    has_triton = find_spec("triton") is not None
+    if wanted not in (None, "numba", "triton"):
+        raise MaskShapeError("there are no such kernels", "numba or triton", wanted)
+    if wanted == "numba" and device.type != "cpu" or wanted == "triton" and not has_triton:
+        raise MaskShapeError(f"these kernels do not run on {device}", "kernels that do", wanted)
+    if wanted is not None:
+        return wanted, "it was asked for"
+    if device.type == "cpu":
+        return "numba", "a CPU tensor is the same memory as a numpy array"
+    if device.type in ("cuda", "xpu") and has_triton:
+        return "triton", f"tensors on {device.type}"
+    why = "triton is not installed" if device.type in ("cuda", "xpu") else f"no kernels for {device.type} devices"
+    raise MaskShapeError(f"grammars cannot lie there: {why}", "cpu, or cuda with triton", str(device),
+                         hint="use DeviceRows, which needs plain tensors only")  # fmt: skip
+
+
+def staged(values: np.ndarray, device: torch.device) -> torch.Tensor:
+    """Return an array as a tensor that can be copied to `device` without waiting: pinned, unless it is the host.
+
+    torch's allocator keeps pinned memory until copies that were begun from it have been made.
+    """
+    source = torch.from_numpy(values)
+    return source if device.type == "cpu" else source.pin_memory()
+
+
+def upload(values: np.ndarray, device: torch.device) -> torch.Tensor:
+    """Return an array as a tensor on `device`, copied without waiting; on the host it is the same memory."""
+    return staged(values, device).to(device, non_blocking=True)
+
+
+def as_current(device: torch.device) -> Any:
+    """Return a context in which kernels are launched on `device`, on its current stream."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()

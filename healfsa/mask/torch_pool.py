@@ -1,0 +1,187 @@
+"""Bitmask rows that stay on the device: a step sends the numbers of its rows, not the rows.
+
+In: keys of rows, and a way to make a row that is not there yet. Out: masked logits.
+Idea: a row is uploaded when it is first used, from pinned memory on a stream of its own, so that the copy runs beside
+    the model's forward pass; the mask waits for it on the device. A place is given to another row only when no step
+    holds it, and the new copy waits, on the device again, for the last mask that read the old row.
+Cost: one small copy a step (4 bytes a row), V/8 bytes for each row that is new. The host never waits.
+Not here: what the keys mean (engine); a plain CPU tensor, or a device without streams, works too, without the overlap.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+
+from healfsa.errors import LimitExceeded, MaskShapeError
+from healfsa.mask import torch_logits
+from healfsa.mask.shapes import words_for
+from healfsa.mask.torch_device import staged, upload
+
+
+class Step:
+    """The rows of one step: `places[k]` is where row k lies in the pool (-1: a row that nothing constrains)."""
+
+    __slots__ = ("copied", "numbers", "places")
+
+    def __init__(self, places: list[int], numbers: torch.Tensor, copied: Any) -> None:
+        self.places = places
+        self.numbers = numbers
+        self.copied = copied
+
+
+class DeviceRows:
+    """A pool of bitmask rows on one device.
+
+    Parameters
+    ----------
+    vocab_size : int
+        Tokens of the vocabulary.
+    n_rows : int
+        How many rows there is room for; at least the rows of the steps that are under way.
+    device : str or torch.device
+        Where they are kept.
+
+    Attributes
+    ----------
+    n_uploaded, n_evicted : int
+        Rows that were copied to the device, and rows that made room for others, so far.
+    """
+
+    def __init__(self, vocab_size: int, n_rows: int = 1024, device: Any = "cpu") -> None:
+        self.vocab_size = vocab_size
+        self.bits = torch.zeros((n_rows, words_for(vocab_size)), dtype=torch.int32, device=device)
+        self.device = self.bits.device
+        self.n_uploaded = self.n_evicted = 0
+        self._places: OrderedDict[Hashable, int] = OrderedDict()  # least recently used first
+        self._free = list(range(n_rows - 1, -1, -1))
+        self._holders = [0] * n_rows
+        self._last_use: dict[int, Any] = {}
+        self._copied: Any = None  # behind all copies so far
+        self._side = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
+        if self._side is not None:
+            self._side.wait_stream(torch.cuda.current_stream(self.device))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def take(self, keys: Sequence[Hashable | None], row_of: Callable[[int], np.ndarray]) -> Step:
+        """Return a step whose row k is the row named keys[k]; hand it to `mask` or to `drop`, once.
+
+        Parameters
+        ----------
+        keys : sequence of hashable or None
+            Equal keys are equal rows for ever; None: a row that nothing constrains.
+        row_of : callable
+            ``row_of(k)`` makes the row of keys[k], np.int32[ceil(V / 32)]; called for new keys only.
+
+        Raises
+        ------
+        MaskShapeError
+            A row has another dtype or length.
+        LimitExceeded
+            All rows of the pool are held by steps that are under way.
+        """
+        places: list[int] = []
+        fresh: list[tuple[int, np.ndarray]] = []
+        try:
+            for k, key in enumerate(keys):
+                places.append(-1 if key is None else self._place(key, k, row_of, fresh))
+        except BaseException:
+            self._undo(places, fresh)
+            raise
+        if fresh:
+            self._copied = self._upload(fresh)
+        return Step(places, upload(np.array(places, dtype=np.int32).reshape(-1), self.device), self._copied)
+
+    def mask(self, logits: torch.Tensor, step: Step) -> None:
+        """Apply the rows of a step to the rows of `logits`, in place, on the current stream.
+
+        Raises
+        ------
+        MaskShapeError
+            The logits do not fit; the step is still held then.
+        """
+        self._check(logits, step)
+        table = logits if logits.dim() == 2 else logits[None]
+        if self._side is not None and step.copied is not None:
+            torch.cuda.current_stream(self.device).wait_event(step.copied)
+        torch_logits.apply_pooled(table, self.bits, step.numbers, step.places, self.vocab_size)
+        if self._side is not None:
+            done = torch.cuda.Event()
+            done.record(torch.cuda.current_stream(self.device))
+            self._last_use.update((place, done) for place in step.places if place >= 0)
+        self.drop(step)
+
+    def drop(self, step: Step) -> None:
+        """Let go of a step without masking; of one that is let go already nothing is left to do."""
+        for place in step.places:
+            if place >= 0:
+                self._holders[place] -= 1
+        step.places = []
+
+    def _check(self, logits: Any, step: Step) -> None:
+        if not isinstance(logits, torch.Tensor) or logits.device != self.device:
+            where = getattr(logits, "device", type(logits).__name__)
+            raise MaskShapeError("the logits are not where the rows are", f"a tensor on {self.device}", where)
+        torch_logits.check_logits(logits)
+        batch, width = logits.shape if logits.dim() == 2 else (1, *logits.shape)
+        if batch != len(step.places):
+            raise MaskShapeError("the step has another number of rows (or is done)", batch, len(step.places))
+        if width < self.vocab_size:
+            raise MaskShapeError("the logits are narrower than the vocabulary", f"at least {self.vocab_size}", width)
+
+    def _place(
+        self, key: Hashable, k: int, row_of: Callable[[int], np.ndarray], fresh: list[tuple[int, np.ndarray]]
+    ) -> int:
+        place = self._places.get(key)
+        if place is None:
+            row = np.asarray(row_of(k))
+            if row.dtype != np.int32 or row.shape != self.bits.shape[1:]:
+                raise MaskShapeError("wrong row", f"int32[{self.bits.shape[1]}]", f"{row.dtype}{list(row.shape)}")
+            place = self._free.pop() if self._free else self._evict()
+            self._places[key] = place
+            fresh.append((place, row))
+        else:
+            self._places.move_to_end(key)
+        self._holders[place] += 1
+        return place
+
+    def _evict(self) -> int:
+        for key, place in self._places.items():
+            if self._holders[place] == 0:
+                del self._places[key]
+                self.n_evicted += 1
+                return place
+        error = LimitExceeded("n_rows", len(self._holders) + 1, len(self._holders), "row pool")
+        error.hint = "make the pool larger than the rows of all steps that are under way"
+        raise error
+
+    def _undo(self, places: list[int], fresh: list[tuple[int, np.ndarray]]) -> None:
+        """Forget a step that failed: rows that were not uploaded must not be found later."""
+        for place in places:
+            if place >= 0:
+                self._holders[place] -= 1
+        new = {place for place, _ in fresh}
+        for key in [key for key, place in self._places.items() if place in new]:
+            self._free.append(self._places.pop(key))
+
+    def _upload(self, fresh: list[tuple[int, np.ndarray]]) -> Any:
+        """Copy new rows, behind the last masks that read their places; return the event behind the copies."""
+        rows = staged(np.stack([row for _, row in fresh]), self.device)
+        with nullcontext() if self._side is None else torch.cuda.stream(self._side):
+            for (place, _), row in zip(fresh, rows, strict=True):
+                if self._side is not None and place in self._last_use:
+                    self._side.wait_event(self._last_use.pop(place))
+                self.bits[place].copy_(row, non_blocking=True)
+            self.n_uploaded += len(fresh)
+            if self._side is None:
+                return None
+            copied = torch.cuda.Event()
+            copied.record(self._side)
+            return copied
