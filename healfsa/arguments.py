@@ -15,7 +15,7 @@ import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from healfsa.errors import HealFSAError
+from healfsa.errors import HealFSAError, VocabularyError
 
 SHOWN = 60  # characters of a value in a message
 
@@ -56,6 +56,41 @@ def number(
         bounds = f"at least {least:,}" if most is None else f"from {least:,} to {most:,}"
         raise kind(f"{what} must be {bounds}, not {shown(value)}", hint=hint)
     return found
+
+
+def as_id(value: Any) -> int:
+    """Return a token id as a plain int.
+
+    Raises
+    ------
+    VocabularyError
+        It is no whole number.
+    """
+    found = whole(value)
+    if found is None:
+        raise VocabularyError(f"a token id is a whole number, not {shown(value)}")
+    return found
+
+
+def as_ids(values: Any) -> list[int]:
+    """Return token ids as plain ints.
+
+    Raises
+    ------
+    VocabularyError
+        They are no sequence of whole numbers.
+    """
+    found = listed(values)
+    if found is None:
+        raise VocabularyError(f"token ids are a flat sequence of whole numbers, not {shown(values)}")
+    return [value if type(value) is int else as_id(value) for value in found]
+
+
+def as_bytes(what: str, value: Any, kind: type[HealFSAError]) -> bytes:
+    """Return bytes, a bytearray or a memoryview as bytes; anything else is an error of class `kind`."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    raise kind(f"{what} must be bytes, not {shown(value)}")
 
 
 def string(what: str, value: Any, kind: type[HealFSAError], *, hint: str = "") -> str:

@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from healfsa.arguments import as_bytes
+from healfsa.errors import VocabularyError
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trie:
@@ -103,7 +106,8 @@ class Trie:
         """Return the node that `prefix` leads to, or -1 where no token begins with it."""
         from healfsa.vocab import kernels
 
-        return int(kernels.find(self.packed, np.frombuffer(prefix, dtype=np.uint8)))
+        found = np.frombuffer(as_bytes("a prefix", prefix, VocabularyError), dtype=np.uint8)
+        return int(kernels.find(self.packed, found))
 
     def ranks(self, prefix: bytes) -> tuple[int, int]:
         """Return the half-open range of ranks whose tokens begin with `prefix` (empty range: none)."""

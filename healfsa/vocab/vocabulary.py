@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from healfsa.arguments import as_bytes, as_id, as_ids, number, string
 from healfsa.errors import VocabularyError
 from healfsa.vocab import cache as disk
 from healfsa.vocab.adapters import Adapter, Source, recognise
@@ -23,6 +24,9 @@ from healfsa.vocab.encoding import encode_bytes, encode_text
 from healfsa.vocab.layout import Layout, lay_out
 from healfsa.vocab.spelling import SPECIAL
 from healfsa.vocab.trie import Trie
+
+MOST_IDS = 1 << 24
+WIDTH = "the width of the model's logits"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -106,11 +110,11 @@ class Vocabulary:
         MissingExtra
             For a file whose package is not installed.
         """
-        if vocab_size is not None and vocab_size < 1:
-            raise VocabularyError(f"vocab_size is {vocab_size}", hint="give the width of the model's logits")
+        if vocab_size is not None:
+            vocab_size = number("vocab_size", vocab_size, VocabularyError, least=1, most=MOST_IDS, hint=WIDTH)
+        ends = None if eos_ids is None else tuple(as_ids(eos_ids))
         source = recognise(tokenizer)
-        size = source.width if vocab_size is None else int(vocab_size)
-        ends = None if eos_ids is None else tuple(int(token_id) for token_id in eos_ids)
+        size = source.width if vocab_size is None else vocab_size
         return _assembled(_layout(source, size, ends, cache), source)
 
     def __repr__(self) -> str:
@@ -131,6 +135,7 @@ class Vocabulary:
         VocabularyError
             For an id outside the logits.
         """
+        token_id = as_id(token_id)
         if not 0 <= token_id < self.size:
             raise self._out_of_range(token_id)
         start, end = self.offsets[token_id], self.offsets[token_id + 1]
@@ -138,8 +143,9 @@ class Vocabulary:
 
     def _out_of_range(self, token_id: int) -> VocabularyError:
         return VocabularyError(
-            f"token id {token_id} is not in the vocabulary of {self.size} ids",
-            hint="vocab_size must be the width of the model's logits",
+            f"token id {token_id if abs(token_id) < 10**40 else '10**40 or more'} is not in the vocabulary of "
+            f"{self.size} ids",
+            hint=f"vocab_size must be {WIDTH}",
         )
 
     def name_of(self, token_id: int) -> str:
@@ -165,7 +171,7 @@ class Vocabulary:
             For an id outside the logits.
         """
         names = {i: name.encode("utf-8", "surrogatepass") for name, i in self.specials.items()} if specials else {}
-        return b"".join(self.bytes_of(int(token_id)) or names.get(int(token_id), b"") for token_id in ids)
+        return b"".join(self.bytes_of(token_id) or names.get(token_id, b"") for token_id in as_ids(ids))
 
     def encode(self, text: str | bytes, *, add_special_tokens: bool = False, parse_special: bool = False) -> list[int]:
         """Return the tokenizer's own ids of a text.
@@ -191,7 +197,8 @@ class Vocabulary:
         if isinstance(text, str):
             ids = encode_text(self, text, add_special_tokens, parse_special)
         else:
-            ids = encode_bytes(self, text, add_special_tokens, parse_special)
+            whole = as_bytes("a text that is no str", text, VocabularyError)
+            ids = encode_bytes(self, whole, add_special_tokens, parse_special)
         if ids and max(ids) >= self.size:
             raise self._out_of_range(max(ids))
         return ids
@@ -202,11 +209,9 @@ class Vocabulary:
         Tokenizers without byte fallback, or with byte tokens missing, drop characters or turn them into an unknown
         token without a word.
         """
-        if isinstance(text, str):
-            wanted = self.normalize(text).encode("utf-8", "surrogateescape")
-        else:
-            wanted = self.normalize(text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
         written = self.decode_bytes(self.encode(text))
+        whole = text if isinstance(text, str) else bytes(text).decode("utf-8", "surrogateescape")
+        wanted = self.normalize(whole).encode("utf-8", "surrogateescape")
         if written == wanted:
             return None
         same = next((i for i, (a, b) in enumerate(zip(written, wanted, strict=False)) if a != b), None)
@@ -214,7 +219,7 @@ class Vocabulary:
 
     def normalize(self, text: str) -> str:
         """Return the text that the tokens of `text` spell: normalised, the dummy prefix included."""
-        return self.tokenizer.normalize(text)
+        return self.tokenizer.normalize(string("a text", text, VocabularyError))
 
 
 def _is_text(piece: bytes) -> bool:
