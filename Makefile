@@ -48,6 +48,10 @@ $(VENV)/.stamp-peers: $(VENV)/.stamp-test
 	$(PIP) -e '.[peers,outlines,clients]'
 	@touch $@
 
+$(VENV)/.stamp-bench: $(VENV)/.stamp-base
+	$(PIP) -e '.[bench]'
+	@touch $@
+
 demo: $(VENV)/.stamp-base ## set up, then show unhealed, healed and constrained continuations on the real model
 	$(BIN)/python examples/demo.py
 
@@ -76,6 +80,10 @@ warmup: $(VENV)/.stamp-base ## compile the kernels and convert the embedded mode
 
 examples: $(VENV)/.stamp-base ## run every example
 	@for file in examples/[0-9]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+bench-healing: $(VENV)/.stamp-bench ## is the rest of a cut token found? tables and plots in docs/bench (HEALING_DATA=file of examples)
+	$(BIN)/healfsa bench-healing $(if $(HEALING_DATA),--data $(HEALING_DATA)) --out docs/bench
+	$(BIN)/healfsa bench-healing $(if $(HEALING_DATA),--data $(HEALING_DATA)) --repeat --out docs/bench
 
 clean: ## remove what the above made in this folder (not the user's cache)
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -165,6 +165,28 @@ def warmup(
     run(model)
 
 
+@app.command(name="bench-healing")
+@friendly
+def bench_healing(
+    data: Annotated[
+        Path | None,
+        typer.Option(help="JSON Lines of domain, text, cut, b; default: cuts through the standard library's sources."),
+    ] = None,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, help="Examples of each domain.")] = 100,
+    repeat: Annotated[bool, typer.Option("--repeat", help="Show each text in full before its cut copy.")] = False,
+    model: Model = None,
+    begin: Annotated[int | None, typer.Option(min=0, help="Id before every prompt; default: end of text.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the table, the plot and the answers.")] = Path(),
+) -> None:
+    """Measure how often the rest of a token that the prompt cuts in two is found, healed and unhealed.
+
+    Example: `healfsa bench-healing -n 20 --repeat -o results`
+    """
+    from healfsa.cli.bench_healing import run
+
+    run(model, data, count, repeat, begin, out)
+
+
 app.command()(serve)
 
 
