@@ -2,7 +2,8 @@
 
 In: token ids. Out: rows of allowed tokens, verdicts, what is forced.
 Idea: the state is an int (and the owed bytes that are left), a function of the tokens accepted so far; the trail of
-    states makes taking tokens back a matter of forgetting. A fork shares the trail until one side writes to it.
+    states makes taking tokens back a matter of forgetting. A fork shares the trail until one side writes to it. The
+    tokens themselves are kept beside it for the only question that needs them: how the tokenizer would go on.
 Cost: a token is one dict look-up or one walk over its bytes; a fork copies nothing.
 Not here: rows (index), caches and threads (engine). A matcher belongs to one thread at a time.
 """
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from healfsa.healing import Boundary
 
 Place = tuple[int, bytes]  # a state and the bytes owed in front of it
+NO_TOKEN = -1  # in a matcher's tokens: the beginning, or bytes that were written without a token
 
 
 class Matcher:
@@ -38,13 +40,14 @@ class Matcher:
         The healed prompt that it began with.
     """
 
-    __slots__ = ("_at_once", "_length", "_owed", "_shared", "_state", "_trail", "index", "prompt")
+    __slots__ = ("_at_once", "_length", "_owed", "_shared", "_state", "_tokens", "_trail", "index", "prompt")
 
     def __init__(self, index: Masks, state: int, owed: bytes = b"", prompt: Boundary | None = None) -> None:
         self.index = index
         self.prompt = prompt
         self._at_once = prompt is not None and prompt.at_once
         self._trail: list[Place | int] = [(state, owed)]  # ints where nothing is owed
+        self._tokens: list[int] = [NO_TOKEN]  # how each of these places was reached
         self._length = 1
         self._shared = False
         self._state, self._owed = state, owed
@@ -183,11 +186,12 @@ class Matcher:
             after, owed = self._after((self._state, self._owed), token_id)
             if after == REJECTED:
                 raise rejection(self.index, self._state, self._owed, token_id)
-            self._push(after, owed)
+            self._push(after, owed, token_id)
         elif self._shared or len(self._trail) > self._length:
-            self._push(after, b"")
+            self._push(after, b"", token_id)
         else:
             self._trail.append(after)
+            self._tokens.append(token_id)
             self._length += 1
             self._state = after
 
@@ -222,7 +226,7 @@ class Matcher:
         after = self.index.step(self._state, data[n:])
         if data[:n] != self._owed[:n] or not self.index.is_live(after):
             raise TokenRejected(f"the bytes {data!r} are not allowed here", -1, data)
-        self._push(after, self._owed[n:])
+        self._push(after, self._owed[n:], NO_TOKEN)
 
     def validate_tokens(self, token_ids: Iterable[int]) -> int:
         """Return how many of the tokens would be accepted, one after the other, without advancing.
@@ -259,12 +263,14 @@ class Matcher:
 
     # The trail.
 
-    def _push(self, state: int, owed: bytes) -> None:
+    def _push(self, state: int, owed: bytes, token_id: int) -> None:
         if self._shared:
-            self._trail, self._shared = self._trail[: self._length], False
+            self._trail, self._tokens = self._trail[: self._length], self._tokens[: self._length]
+            self._shared = False
         elif len(self._trail) > self._length:
-            del self._trail[self._length :]
+            del self._trail[self._length :], self._tokens[self._length :]
         self._trail.append((state, owed) if owed else state)
+        self._tokens.append(token_id)
         self._length += 1
         self._state, self._owed = state, owed
 
@@ -295,10 +301,22 @@ class Matcher:
         """Return a matcher at the same place that goes its own way from here."""
         twin = Matcher.__new__(Matcher)
         twin.index, twin.prompt, twin._at_once = self.index, self.prompt, self._at_once
-        twin._trail, twin._length = self._trail, self._length
+        twin._trail, twin._tokens, twin._length = self._trail, self._tokens, self._length
         twin._state, twin._owed = self._state, self._owed
         twin._shared = self._shared = True
         return twin
+
+    def last_ids(self, most: int = 4096) -> tuple[int, ...] | None:
+        """Return the last ids of what was written so far: those of the healed prompt, then those that were accepted.
+
+        None where the last step was `accept_bytes`: which tokens wrote them is not known. Behind such a step they are
+        the ids that were accepted since.
+        """
+        taken = self._tokens[max(1, self._length - most) : self._length]
+        if NO_TOKEN in taken:
+            return tuple(taken[len(taken) - taken[::-1].index(NO_TOKEN) :]) or None
+        before = self.prompt.end if self.prompt is not None and len(taken) < most else ()
+        return (*before, *taken)
 
     # What has no alternative.
 
@@ -309,8 +327,8 @@ class Matcher:
     def forced_tokens(self) -> list[int]:
         """Return tokens that can be appended without asking the model.
 
-        They spell a beginning of `forced_bytes` as the tokenizer would; a tail that may merge with what follows is
-        held back. They are not accepted yet.
+        They spell a beginning of `forced_bytes` as the tokenizer would have behind the tokens so far (those of the
+        healed prompt included); a tail that may merge with what follows is held back. They are not accepted yet.
         """
         return forced_tokens(self)
 
