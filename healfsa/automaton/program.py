@@ -2,7 +2,8 @@
 
 In: an Expression (a DAG). Out: an int32 array of operations in postfix order; rules and specials met on the way.
 Idea: every distinct node is one operation and one value; operations name earlier values by number.
-    Nesting that is too deep for Python's stack is walked with one of its own.
+    Nesting that is too deep for Python's stack is walked with one of its own. What many grammars share is serialised
+    once a process and copied, with the numbers of values and rules moved (`Block`).
 Cost: about a microsecond a node.
 Not here: interning (kernels_load), the meaning of nodes.
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import accumulate
 from operator import ge
 
@@ -24,6 +26,7 @@ import numpy as np
 from healfsa.automaton.kernels_compile import as_words
 from healfsa.errors import GrammarError
 from healfsa.grammar import expression as ex
+from healfsa.grammar.expression import SHARED
 
 OP_NOTHING, OP_EMPTY, OP_BYTES, OP_LITERAL, OP_LITERALS, OP_CONCAT, OP_CHOICE, OP_BOTH = range(8)
 OP_NOT, OP_REPEAT, OP_REF, OP_SPECIAL, OP_MEMBERS, OP_BODY, OP_PROMISE = range(8, 15)
@@ -67,12 +70,15 @@ class Program:
         Rules and specials already known; new ones are added.
     spellable : frozenset of int, optional
         Byte values that can be written at all (None: all).
+    copies : bool
+        Whether shared expressions are copied from their blocks.
     """
 
-    __slots__ = ("code", "n_values", "spellable_mask", "symbols", "unspellable_free", "value_of")
+    __slots__ = ("code", "copies", "n_values", "spellable_mask", "symbols", "unspellable_free", "value_of")
 
-    def __init__(self, symbols: Symbols, spellable: frozenset[int] | None = None) -> None:
+    def __init__(self, symbols: Symbols, spellable: frozenset[int] | None = None, copies: bool = True) -> None:
         self.symbols = symbols
+        self.copies = copies
         self.spellable_mask = ex.ALL_BYTES if spellable is None else sum(1 << b for b in spellable)
         self.unspellable_free = None if spellable is None else bytes(spellable)
         self.code = array("i")
@@ -99,6 +105,8 @@ class Program:
         """Return the value of `node`; its parts and itself are appended if they are new."""
         value = self.value_of.get(id(node))
         if value is None:
+            if self.copies and id(node) in SHARED:
+                return self._copy(node)
             write = WRITERS.get(type(node))
             if write is None:
                 raise GrammarError(f"not an expression: {node!r:.80}")
@@ -106,6 +114,24 @@ class Program:
             value = self.value_of[id(node)] = self.n_values
             self.n_values = value + 1
         return value
+
+    def _copy(self, node: ex.Expression) -> int:
+        """Append the block of a shared expression; return its value."""
+        key = id(node), self.spellable_mask
+        block = BLOCKS.get(key)
+        if block is None or block.node is not node:
+            if len(BLOCKS) >= ex.MOST_SHARED:
+                BLOCKS.clear()
+            block = BLOCKS[key] = Block.of(node, self.unspellable_free)
+        code = block.code.copy()
+        code[block.values] += self.n_values
+        if block.rules:
+            code[block.refs] = [self.symbols.rule(block.rules[k]) for k in block.code[block.refs]]
+        self.code.frombytes(code.tobytes())
+        for inner, value in block.inner:
+            self.value_of[inner] = value + self.n_values
+        self.n_values += block.n_values
+        return self.n_values - 1
 
     def _add_deep(self, root: ex.Expression) -> int:
         """Do what `add` does with a stack of its own, for nesting that is too deep for Python's."""
@@ -136,6 +162,76 @@ class Program:
     def can_spell(self, data: bytes) -> bool:
         """Say whether all bytes can be written."""
         return self.unspellable_free is None or not data.translate(None, self.unspellable_free)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One shared expression, serialised by itself.
+
+    Attributes
+    ----------
+    node : Expression
+        The expression; its value is the last one.
+    code, n_values : int32[n], int
+        Its operations, and how many values they make.
+    values, refs : int64[...]
+        Where in `code` numbers of values and of rules stand.
+    rules : list of Rule
+        The rules by the numbers that they have here.
+    inner : list of (int, int)
+        Identity and value of the shared expressions inside, itself included.
+    """
+
+    node: ex.Expression
+    code: np.ndarray
+    n_values: int
+    values: np.ndarray
+    refs: np.ndarray
+    rules: list[ex.Rule]
+    inner: list[tuple[int, int]]
+
+    @classmethod
+    def of(cls, node: ex.Expression, spellable: bytes | None) -> Block:
+        """Serialise an expression."""
+        program = Program(Symbols(), None if spellable is None else frozenset(spellable), copies=False)
+        program.add(node)
+        inner = [(key, value) for key, value in program.value_of.items() if key in SHARED]
+        values: list[int] = []
+        refs: list[int] = []
+        at, code = 0, program.code
+        while at < len(code):
+            at = _find_numbers(code, at, values, refs)
+        found = np.array(values, dtype=np.int64), np.array(refs, dtype=np.int64)
+        return cls(node, np.array(code, dtype=np.int32), program.n_values, *found, program.symbols.rules, inner)
+
+
+BLOCKS: dict[tuple[int, int], Block] = {}
+
+
+def _find_numbers(code: array, at: int, values: list[int], refs: list[int]) -> int:
+    """Note where the operation at `at` holds numbers of values and of rules; return the place of the next one."""
+    op = code[at]
+    if op in (OP_CONCAT, OP_CHOICE, OP_BOTH):
+        values += range(at + 2, at + 2 + code[at + 1])
+    elif op in (OP_NOT, OP_REPEAT):
+        values.append(at + 1)
+    elif op == OP_REF:
+        refs.append(at + 1)
+    elif op == OP_MEMBERS:
+        separator, extra, members = at + 4, at + 5, at + 9 + code[at + 8]
+        values += [separator, *([extra] if code[extra] >= 0 else []), *range(members, at + 2 + code[at + 1])]
+    elif op == OP_SPECIAL:
+        raise GrammarError("what grammars share may hold no special tokens")
+    return at + _length(code, at)
+
+
+def _length(code: array, at: int) -> int:
+    """Return the number of words of the operation at `at`."""
+    op = code[at]
+    fixed = {OP_NOTHING: 1, OP_EMPTY: 1, OP_BYTES: 9, OP_REPEAT: 4, OP_NOT: 2, OP_REF: 2, OP_SPECIAL: 2}
+    if op == OP_LITERAL:
+        return 2 + (code[at + 1] + 3) // 4
+    return fixed[op] if op in fixed else 2 + code[at + 1]
 
 
 def _bytes(program: Program, node: ex.Bytes) -> None:

@@ -271,3 +271,18 @@ def repeat(part: Expression, least: int = 0, most: int | None = None) -> Express
 def optional(part: Expression) -> Expression:
     """Return `part` or the empty text."""
     return choice(EMPTY, part)
+
+
+SHARED: dict[int, Expression] = {}
+MOST_SHARED = 8192
+
+
+def share(part: Expression) -> Expression:
+    """Return `part`, noted as one that many grammars hold (a JSON string, say), so that loading it may be done once.
+
+    The note keeps it alive; there are at most `MOST_SHARED` notes.
+    """
+    if len(SHARED) >= MOST_SHARED:
+        SHARED.clear()
+    SHARED[id(part)] = part
+    return part

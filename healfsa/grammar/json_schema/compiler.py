@@ -18,7 +18,7 @@ from typing import Any
 
 from healfsa.errors import EmptyLanguage, LimitExceeded, SchemaError, UnsupportedFeature
 from healfsa.grammar import expression as ex
-from healfsa.grammar.json_schema import drafts, keywords_scalar, numbers
+from healfsa.grammar.json_schema import drafts, keywords_scalar, leaves, numbers
 from healfsa.grammar.json_schema.emit import Emitter
 from healfsa.grammar.json_schema.matching import matches
 from healfsa.grammar.json_schema.nodes import (
@@ -146,6 +146,10 @@ class Compiler:
         schema, table = place.schema, drafts.TABLES[place.draft]
         if "$ref" in schema and place.draft in ("4", "6", "7"):
             return self._keyword(place, "$ref", schema["$ref"], table) or EVERYTHING
+        key = None if self.warn else leaves.key_of(place, self.writer.style.escapes)
+        kept = None if key is None else leaves.find(key)
+        if kept is not None:
+            return self._again(place, *kept)
         found = EVERYTHING
         for keyword, value in schema.items():
             part = self._keyword(place, keyword, value, table)
@@ -158,7 +162,16 @@ class Compiler:
                 if keyword in schema:
                     self.note(place, keyword, "enforced")
                     found = make(self, place, schema[keyword], found)
+        if key is not None and not found.is_empty():
+            entries = {keyword: self.report[place.at(keyword)] for keyword in schema}
+            leaves.keep(key, found, {keyword: (entry.status, entry.note) for keyword, entry in entries.items()})
         return found
+
+    def _again(self, place: Place, shape: Shape, notes: leaves.Notes) -> Shape:
+        """Note the keywords of a schema of scalars whose shape is known."""
+        for keyword in place.schema:
+            self.note(place, keyword, *notes.get(keyword, ("annotation", "")))
+        return shape
 
     def _keyword(self, place: Place, keyword: str, value: Any, table: dict) -> Shape | None:
         make = table.get(keyword)

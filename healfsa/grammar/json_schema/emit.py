@@ -15,7 +15,7 @@ from collections import deque
 from typing import Any
 
 from healfsa.grammar import expression as ex
-from healfsa.grammar.json_schema import numerals
+from healfsa.grammar.json_schema import leaves, numerals
 from healfsa.grammar.json_schema.arrays import Arrays
 from healfsa.grammar.json_schema.counting import Counting
 from healfsa.grammar.json_schema.joint import Joint
@@ -41,7 +41,6 @@ class Emitter:
         self.ordered = writer.style.key_order == "schema"
         self.waiting: deque[ex.Rule] = deque()
         self._values: dict[tuple, ex.Expression] = {}
-        self._numbers: dict[Numbers, ex.Expression] = {}
         self._keys: dict[str, ex.Expression] = {}
         self._objects: dict[tuple, ex.Expression] = {}
 
@@ -54,6 +53,8 @@ class Emitter:
         """Return the texts of the values that `node` accepts, at `depth`."""
         if node is FALSE:
             return ex.NOTHING
+        if node is TRUE and not self.writer.pretty and type(self) is Emitter:  # others write scalars in their own way
+            return self._anything()
         key = (node, depth if self.writer.pretty else 0, ordered and node is not TRUE)
         if key not in self._values:
             self._values[key] = self._make(*key)
@@ -61,13 +62,32 @@ class Emitter:
 
     def _make(self, node: Node, depth: int, ordered: bool) -> ex.Expression:
         shape = self.meaning.shape(node)
+        if not shape.arrays and not shape.objects:
+            return self._kept_scalars(shape)
         scalars = self.scalars(shape)
-        if depth > MOST_INDENTED or (not shape.arrays and not shape.objects):
+        if depth > MOST_INDENTED:
             return scalars
         rule = ex.Rule(getattr(getattr(node, "place", None), "pointer", type(node).__name__.lower()))
         rule.build = lambda: self._containers(shape, depth, ordered)
         self.waiting.append(rule)
         return ex.choice(scalars, ex.Ref(rule))
+
+    def _kept_scalars(self, shape: Shape) -> ex.Expression:
+        found = leaves.texts(self.writer, shape)
+        if found is None:
+            found = self.scalars(shape)
+            leaves.keep_texts(self.writer, shape, found)
+        return found
+
+    def _anything(self) -> ex.Expression:
+        """Return every value; one expression for all schemas of a style, so that it is made once a process."""
+        writer = self.writer
+        if writer.anything is None:
+            made = self._make(TRUE, 0, False)
+            rule = self.waiting.pop()
+            writer.anything = ex.share(made)
+            ex.share(rule.resolve())
+        return writer.anything
 
     def scalars(self, shape: Shape) -> ex.Expression:
         """Return the texts of null, booleans, numbers and strings."""
@@ -78,9 +98,7 @@ class Emitter:
         return ex.choice(ex.literals(fixed) if fixed else ex.NOTHING, *figures, self.writer.string(bodies))
 
     def _number(self, facts: Numbers) -> ex.Expression:
-        if facts not in self._numbers:
-            self._numbers[facts] = numerals.emit(facts, self.writer.style)
-        return self._numbers[facts]
+        return numerals.emit(facts, self.writer.style)
 
     def _containers(self, shape: Shape, depth: int, ordered: bool) -> ex.Expression:
         lists = [self.array(f, depth, ordered) for f in shape.arrays]
@@ -154,8 +172,7 @@ class Emitter:
 
     def _members(self, facts: Objects, depth: int, ordered: bool) -> ex.Expression:
         known = dict(facts.listed)
-        order = [n for n in facts.order if n in known]
-        order += [n for n in known if n not in set(order)]
+        order = list(dict.fromkeys([*(n for n in facts.order if n in known), *known]))
         listed = [(n, self.value(known[n], depth + 1, ordered)) for n in order]
         written = [(n, v) for n, v in listed if v is not ex.NOTHING]
         if len(facts.required - {n for n, _ in written}) > 0:

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
 from healfsa.errors import UnsupportedFeature
 from healfsa.grammar import expression as ex
@@ -33,9 +34,13 @@ _MANTISSA = ex.concat(dec.NONZERO, dec.FRACTION)
 Maker = Callable[[Fraction, bool, "Fraction | None", bool, Numbers], ex.Expression]
 
 
+@lru_cache(maxsize=1024)
 def emit(facts: Numbers, style: Style) -> ex.Expression:
-    """Return the spellings of the numbers in `facts`."""
-    plain = style.numbers == "plain" or facts.text
+    """Return the spellings of the numbers in `facts`; the same expression for the same numbers, once a process."""
+    return ex.share(_emit(facts, style.numbers == "plain" or facts.text))
+
+
+def _emit(facts: Numbers, plain: bool) -> ex.Expression:
     if facts.only is not None:
         return _constants(facts, plain)
     if plain:

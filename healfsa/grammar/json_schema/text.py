@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from json.encoder import encode_basestring, encode_basestring_ascii
+from typing import Any
 
 from healfsa.grammar import expression as ex
 from healfsa.grammar.json_schema.style import Style
@@ -37,8 +38,10 @@ class Writer:
         self.gap = _gap(style)
         self._memo: dict[Ranges, ex.Expression] = {}
         self.formats: dict[str, ex.Expression] = {}
-        self.any_character = self.character(SCALARS)
-        self.any_body = ex.repeat(self.any_character)
+        self.scalars: dict[int, tuple[Any, ex.Expression]] = {}  # texts of shapes that come again (leaves.py)
+        self.anything: ex.Expression | None = None  # every value, made by the first schema that needs it (emit.py)
+        self.any_character = ex.share(self.character(SCALARS))
+        self.any_body = ex.share(ex.repeat(self.any_character))
         self.any_string = self.string(self.any_body)
         space = {"spaced": ex.optional(ex.literal(b" ")), "single": ex.literal(b" "), "pretty": ex.literal(b" ")}
         self.colon = ex.concat(self.gap, ex.literal(b":"), space.get(style.white_space, self.gap))

@@ -1,0 +1,73 @@
+"""Schemas of scalars that come again and again: their shapes and texts are made once a process.
+
+In: a place whose schema says `type` and speaks of scalars only. Out: the shape of an equal schema, with its notes.
+Idea: such a schema looks at nothing but itself, so its meaning is a function of its keywords (annotations apart), the
+    draft and the escapes of the style. Shapes found here are shared, so that their texts can be kept by identity.
+Cost: one tuple and one look-up. Bounded; when full it starts again.
+Not here: what the keywords mean (keywords_*.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from healfsa.grammar import expression as ex
+from healfsa.grammar.json_schema.drafts import ANNOTATIONS
+from healfsa.grammar.json_schema.refs import Place
+from healfsa.grammar.json_schema.shapes import Shape
+from healfsa.grammar.json_schema.text import Writer
+
+MOST = 4096
+TYPES = frozenset(("string", "number", "integer", "boolean", "null"))
+OWN = frozenset(
+    "type enum minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern format".split()
+)
+Notes = dict[str, tuple[str, str]]  # by keyword: status, text
+_SHAPES: dict[tuple, tuple[Shape, Notes]] = {}
+
+
+def key_of(place: Place, escapes: str) -> tuple | None:
+    """Return what the meaning of a schema of scalars depends on; None for other schemas."""
+    schema = place.schema
+    kind = schema.get("type")
+    if type(kind) is not str or kind not in TYPES:
+        return None
+    key: list[Any] = [place.draft, escapes]
+    for keyword, value in schema.items():
+        if keyword in OWN:
+            if type(value) is list:
+                if not all(type(v) is str for v in value):
+                    return None
+                value = tuple(value)
+            elif type(value) not in (str, int):
+                return None
+            key += (keyword, type(value), value)
+        elif keyword not in ANNOTATIONS:
+            return None
+    return tuple(key)
+
+
+def find(key: tuple) -> tuple[Shape, Notes] | None:
+    """Return the shape and the notes of an equal schema, if there was one."""
+    return _SHAPES.get(key)
+
+
+def keep(key: tuple, shape: Shape, notes: Notes) -> None:
+    """Remember a shape that was made without an error and is not empty."""
+    if len(_SHAPES) >= MOST:
+        _SHAPES.clear()
+    _SHAPES[key] = shape, notes
+
+
+def texts(writer: Writer, shape: Shape) -> ex.Expression | None:
+    """Return the texts that were kept for this very shape; they are shared from now on."""
+    kept = writer.scalars.get(id(shape))
+    return ex.share(kept[1]) if kept is not None and kept[0] is shape else None
+
+
+def keep_texts(writer: Writer, shape: Shape, found: ex.Expression) -> None:
+    """Remember the texts of a shape of scalars; the shape is kept too, so that its identity stays its own."""
+    if len(writer.scalars) >= MOST:
+        writer.scalars.clear()
+    writer.scalars[id(shape)] = shape, found
+
