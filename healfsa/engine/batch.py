@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from healfsa.arguments import listed, shown
 from healfsa.engine.bitmask import check_bitmask
 from healfsa.engine.matcher import Matcher
 from healfsa.errors import HealFSAError, MaskShapeError, MatcherError
-from healfsa.healing.whole import listed, shown
 
 
 class Batch:

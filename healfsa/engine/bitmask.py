@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from healfsa.arguments import shown, whole
 from healfsa.errors import MaskShapeError
-from healfsa.healing.whole import shown, whole
 
 INT32 = np.dtype(np.int32)
 

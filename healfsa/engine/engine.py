@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from healfsa.arguments import shown, whole
 from healfsa.engine.batch import Batch
 from healfsa.engine.bitmask import allocate_bitmask
 from healfsa.engine.matcher import Matcher
@@ -21,7 +22,6 @@ from healfsa.engine.messages import prefill_error
 from healfsa.errors import GrammarError, HealFSAError, PromptError, VocabularyError
 from healfsa.grammar import Grammar
 from healfsa.healing import Boundary, heal
-from healfsa.healing.whole import shown, whole
 from healfsa.index import AnyText, Index, Masks, RowPool, Tables
 from healfsa.index.eager import MAX_BYTES, MAX_STATES
 from healfsa.limits import Limits

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from healfsa.arguments import as_id, as_ids, listed, shown, whole
 from healfsa.engine.bitmask import check_bitmask, fits
 from healfsa.engine.forced import forced_tokens
 from healfsa.engine.messages import rejection
 from healfsa.errors import MaskShapeError, MatcherError, RollbackTooFar, Terminated, TokenRejected, VocabularyError
-from healfsa.healing.whole import as_id, as_ids, listed, shown, whole
 from healfsa.index import ENDED, REJECTED, Masks
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from healfsa.arguments import as_ids, shown, whole
 from healfsa.errors import PromptError
 from healfsa.healing.auto import decide
 from healfsa.healing.prompt import REACH, Prompt, Source, read_prompt
-from healfsa.healing.whole import as_ids, shown, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from healfsa.arguments import as_ids, shown
 from healfsa.errors import PromptError, VocabularyError
-from healfsa.healing.whole import as_ids, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

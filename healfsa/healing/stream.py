@@ -14,9 +14,9 @@ import codecs
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from healfsa.arguments import listed, shown
 from healfsa.errors import PromptError
 from healfsa.healing.prompt import text_tail
-from healfsa.healing.whole import listed, shown
 
 if TYPE_CHECKING:
     from healfsa.healing.boundary import Boundary

@@ -7,13 +7,13 @@ Not here: dtypes and devices; each device file knows its own.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from healfsa.arguments import listed, shown, whole
 from healfsa.errors import MaskShapeError
 
 
@@ -88,19 +88,18 @@ def _targets(rows: Iterable[int], batch: int) -> np.ndarray:
 
 def _listed(rows: Any) -> np.ndarray:
     """Return rows as an array, whatever they are."""
-    if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
-        raise MaskShapeError("wrong kind of rows", "a flat sequence of ints", f"{rows!r} ({type(rows).__name__})")
+    found = listed(rows)
+    if found is None:
+        raise MaskShapeError("wrong kind of rows", "a flat sequence of ints", shown(rows))
     try:
-        return np.asarray(list(rows))
+        return np.asarray(found)
     except (ValueError, TypeError) as failure:  # lists of unequal length
         raise MaskShapeError("wrong kind of rows", "a flat sequence of ints", str(failure)) from None
 
 
 def _whole(size: Any) -> int:
     """Return a vocabulary size as an int; truth values, floats, texts and arrays are none."""
-    if not isinstance(size, bool) and not getattr(size, "ndim", 0) and "bool" not in str(getattr(size, "dtype", "")):
-        try:
-            return operator.index(size)
-        except (TypeError, ValueError, RuntimeError):
-            pass
-    raise MaskShapeError("wrong kind of vocab_size", "a whole number", f"{size!r} ({type(size).__name__})")
+    found = whole(size)
+    if found is None:
+        raise MaskShapeError("wrong kind of vocab_size", "a whole number", shown(size))
+    return found

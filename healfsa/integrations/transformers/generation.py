@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import Any
 
 import healfsa
+from healfsa.arguments import shown, whole
 from healfsa.errors import HealFSAError, PromptError, VocabularyError
 from healfsa.healing import stop_strings
-from healfsa.healing.whole import shown, whole
 from healfsa.integrations.transformers.calls import Call, Generation
 from healfsa.integrations.transformers.prompts import is_single, one_a_prompt, prepare
 from healfsa.integrations.transformers.streaming import stream_pieces

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 
 import healfsa
+from healfsa.arguments import shown
 from healfsa.errors import PromptError
-from healfsa.healing.whole import shown
 
 
 @dataclass(frozen=True, slots=True)
