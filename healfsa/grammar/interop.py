@@ -70,7 +70,7 @@ def to_interegular(grammar: Grammar, most_states: int = MOST_STATES) -> Any:
     automaton = import_module("healfsa.automaton").Automaton.from_expression(grammar.expression)
     if automaton.specials:
         raise UnsupportedFeature("a special token in an interegular machine")
-    moves = _explore(automaton, most_states)
+    moves = explore(automaton, most_states)
     classes = sorted(partition(chars for found in moves.values() for chars in found.values()), key=_size)
     symbols: dict[Any, int] = {}
     for key, members in enumerate(classes[:-1]):
@@ -94,11 +94,25 @@ def _size(members: CharSet) -> int:
     return sum(high - low + 1 for low, high in members)
 
 
-def _explore(automaton: Any, most: int) -> dict[int, dict[int, CharSet]]:
-    """Return for each state that a text leads to the characters to each next state."""
+def explore(automaton: Any, most: int = MOST_STATES, start: int | None = None) -> dict[int, dict[int, CharSet]]:
+    """Return for each state that a text leads to the characters to each next state.
+
+    Parameters
+    ----------
+    automaton : Automaton
+    most : int
+        How many states there may be.
+    start : int, optional
+        Where the texts begin; by default the automaton's start.
+
+    Raises
+    ------
+    LimitExceeded
+        There are more states than `most`.
+    """
     tails: dict[tuple[int, int], dict[int, CharSet]] = {}
     found: dict[int, dict[int, CharSet]] = {}
-    work = [automaton.start]
+    work = [automaton.start if start is None else start]
     while work:
         state = work.pop()
         if state in found:
@@ -106,7 +120,7 @@ def _explore(automaton: Any, most: int) -> dict[int, dict[int, CharSet]]:
         found[state] = _moves(automaton, state, tails)
         work.extend(found[state])
         if len(found) > most:
-            raise LimitExceeded("states", len(found), most, "to_interegular")
+            raise LimitExceeded("states", len(found), most, "the states of a finite machine")
     return found
 
 
