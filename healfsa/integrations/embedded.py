@@ -61,11 +61,13 @@ class GGUFModel:
 
     Parameters
     ----------
-    path : Path
+    path : path
         The file; memory-mapped, not read.
+    any_architecture : bool
+        Take models of any architecture: only their tokenizer is asked for.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str | Path, *, any_architecture: bool = False) -> None:
         try:
             import gguf
         except ImportError as missing:
@@ -77,7 +79,8 @@ class GGUFModel:
             raise HealFSAError(
                 f"{path} cannot be read as GGUF: {damaged}", hint=f"install it again: {INSTALL}"
             ) from None
-        if self.field("general.architecture") != "llama" or self.field("tokenizer.ggml.model") != "gpt2":
+        known = any_architecture or self.field("general.architecture") == "llama"
+        if not known or self.field("tokenizer.ggml.model") != "gpt2":
             raise HealFSAError(f"{path} is not a llama model with byte-level BPE", hint="load it with transformers")
 
     def field(self, key: str, default: Any = None) -> Any:
