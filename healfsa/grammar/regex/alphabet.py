@@ -32,6 +32,7 @@ class Alphabet:
         self.everything = (1 << len(self.classes)) - 1
         self._masks = {members: self._mask(members) for members in sets}
         self._nodes: dict[tree.Chars, int] = {}
+        self._made: dict[int, tree.Chars] = {}
         self._ranges: dict[int, CharSet] = {}
 
     def _mask(self, members: CharSet) -> int:
@@ -44,6 +45,14 @@ class Alphabet:
         if node not in self._nodes:
             self._nodes[node] = self._masks[node.members]
         return self._nodes[node]
+
+    def node(self, mask: int) -> tree.Chars:
+        """Return the node of the characters of a mask, one for each mask."""
+        if mask not in self._made:
+            made = tree.Chars(0, self.ranges(mask))
+            self._nodes[made] = mask
+            self._made.setdefault(mask, made)
+        return self._made[mask]
 
     def ranges(self, mask: int) -> CharSet:
         """Return the characters of a mask."""

@@ -3,25 +3,37 @@
 In: the look-behind nodes of a pattern. Out: states, their successors, and the bound each assertion sets at a state.
 Idea: for each assertion keep the set of places that its body has reached when started at every earlier place; that is
     all that must be known of what was read. An assertion that itself looks one character ahead (`(?<=foo\\b)`) yields
-    a bound on the next character, and a bound is easy to negate.
+    a bound on the next character, and a bound is easy to negate; wider looks ahead are demands that are carried along
+    with the place.
 Cost: states are made when a walk gets there; a word boundary has 3, `(?<=abc)` has 4.
 Source: Rabin and Scott's subset construction, IBM J. 3(2), 1959.
-Not here: wider look-ahead inside a look-behind; it is refused (see exactness).
+Not here: groups that a look-behind notes or asks for; they are refused (see exactness).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import NamedTuple
 
 from healfsa.grammar.expression import EMPTY, Expression, Ref, Rule, choice, concat
 from healfsa.grammar.regex import tree
 from healfsa.grammar.regex.alphabet import Alphabet, bits
+from healfsa.grammar.regex.carry import FREE_REST, Carrier, Rest
 from healfsa.grammar.regex.cells import FOUND, Cell, Cells
-from healfsa.grammar.regex.closure import NO_NEXT, Bound, Closure, Config, Step, Stop
+from healfsa.grammar.regex.closure import NO_NEXT, Bound, Closure, Config, Seen, Step, Stop
 
 MANY_STATES = 32
-State = tuple[frozenset[Cell], ...]
+
+
+class Held(NamedTuple):
+    """A place that a body has reached, and what the looks ahead on the way there still demand."""
+
+    cell: Cell
+    rest: Rest
+
+
+State = tuple[frozenset[Held], ...]
 _NO_GROUPS: frozenset[int] = frozenset()
 
 
@@ -43,33 +55,57 @@ class Behind:
         self._looks = list(dict.fromkeys(_bodies(root)))
         self._number = {body: k for k, body in enumerate(self._looks)}
         end = cells.cell(FOUND, None)
-        self._starts = [cells.cell(body, end) for body in self._looks]
-        self._closure = Closure(cells, alphabet, self.bound)
-        self._bounds: dict[tuple[int, State], Bound] = {}
+        self._starts = [Held(cells.cell(body, end), FREE_REST) for body in self._looks]
+        self.closure = Closure(cells, alphabet, self.seen)  # type: ignore[arg-type]
+        self.carrier = Carrier(self.closure, alphabet.everything)
+        self._seen: dict[tuple[int, bool, State], tuple[Seen, ...]] = {}
+        self._onward: dict[tuple[Held, State], dict[Held, int]] = {}
         self._steps: dict[tuple[State, int], State] = {}
         self._paths: dict[tuple[State, State], Expression] = {}
         self._reachable: dict[State, list[State] | None] = {}
         self.start: State = tuple(frozenset() for _ in self._looks)
 
-    def bound(self, look: tree.Look, state: object) -> Bound:
-        """Return what may come next for a look-behind assertion to hold at `state`."""
-        number = self._number[look.body]
-        key = (number, state)
-        if key not in self._bounds:
-            self._bounds[key] = self._found(number, state)  # type: ignore[arg-type, index]
-        bound = self._bounds[key]  # type: ignore[index]
-        return Bound(bound.chars ^ self._alphabet.everything, not bound.end) if look.negated else bound
+    def seen(self, look: tree.Look, state: State) -> tuple[Seen, ...]:
+        """Return the ways for a look-behind assertion to hold at `state`."""
+        key = (self._number[look.body], look.negated, state)
+        if key not in self._seen:
+            found = self._found(key[0], state)
+            self._seen[key] = tuple(self._refuted(found)) if look.negated else found
+        return self._seen[key]
 
-    def _found(self, number: int, state: State) -> Bound:
-        bound = NO_NEXT
-        for item in self._items(number, state):
-            if isinstance(item, Stop):
-                bound = Bound(bound.chars | item.bound.chars, bound.end or item.bound.end)
-        return bound
+    def _found(self, number: int, state: State) -> tuple[Seen, ...]:
+        """Return the ways for a body to end at `state`, one for each set of demands."""
+        bounds: dict[Rest, Bound] = {FREE_REST: NO_NEXT}
+        for held in self._held(number, state):
+            for item in self.closure.items(Config(held.cell, _NO_GROUPS), state, blocks=False):
+                if isinstance(item, Stop):
+                    rest = held.rest.also(item.demands)
+                    known = bounds.get(rest, NO_NEXT)
+                    bounds[rest] = Bound(known.chars | item.bound.chars, known.end or item.bound.end)
+        return tuple(Seen(bound, *rest) for rest, bound in bounds.items() if bound != NO_NEXT)
 
-    def _items(self, number: int, state: State) -> Iterator[Step | Stop]:
-        for cell in {self._starts[number], *state[number]}:
-            yield from self._closure.items(Config(cell, _NO_GROUPS), state, blocks=False)  # type: ignore[misc]
+    def _refuted(self, ways: tuple[Seen, ...]) -> set[Seen]:
+        """Return the ways for none of `ways` to hold."""
+        refuted = {Seen(Bound(self._alphabet.everything, True), *FREE_REST)}
+        for way in ways:
+            against = list(self._against(way))
+            joined = (_joined(left, right) for left in refuted for right in against)
+            refuted = _pruned({seen for seen in joined if seen.bound != NO_NEXT and not seen.positive & seen.negative})
+        return refuted
+
+    def _against(self, way: Seen) -> Iterator[Seen]:
+        """Return the ways for one way not to hold."""
+        everything, none = Bound(self._alphabet.everything, True), FREE_REST.positive
+        outside = Bound(way.bound.chars ^ everything.chars, not way.bound.end)
+        if outside != NO_NEXT:
+            yield Seen(outside, none, none)
+        for config in way.positive:
+            yield Seen(everything, none, frozenset({config}))
+        for config in way.negative:
+            yield Seen(everything, frozenset({config}), none)
+
+    def _held(self, number: int, state: State) -> set[Held]:
+        return {self._starts[number], *state[number]}
 
     def after(self, state: State, chars: int) -> list[tuple[State, int]]:
         """Return the states that a character of `chars` leads to, each with the classes that do."""
@@ -84,9 +120,22 @@ class Behind:
             self._steps[state, number] = tuple(self._moved(k, state, number) for k in range(len(self._looks)))
         return self._steps[state, number]
 
-    def _moved(self, look: int, state: State, number: int) -> frozenset[Cell]:
-        items = self._items(look, state)
-        return frozenset(i.target.cell for i in items if isinstance(i, Step) and i.chars >> number & 1)
+    def _moved(self, look: int, state: State, number: int) -> frozenset[Held]:
+        held = self._held(look, state)
+        return frozenset(h for one in held for h, chars in self._moves(one, state).items() if chars >> number & 1)
+
+    def _moves(self, held: Held, state: State) -> dict[Held, int]:
+        """Return what is held after one more character, each with the classes that lead to it."""
+        if (held, state) not in self._onward:
+            found: dict[Held, int] = {}
+            for item in self.closure.items(Config(held.cell, _NO_GROUPS), state, blocks=False):
+                if isinstance(item, Step):
+                    rest = held.rest.also(item.demands)
+                    for onward, chars in self.carrier.over(item.chars, rest, state).items():
+                        target = Held(item.target.cell, onward)
+                        found[target] = found.get(target, 0) | chars
+            self._onward[held, state] = found
+        return self._onward[held, state]
 
     def reachable(self, state: State) -> list[State] | None:
         """Return all states after at least one character, or None where there are many."""
@@ -122,6 +171,25 @@ class Behind:
     def _rest_body(self, state: State, target: State, encode: Callable[[int], Expression]) -> Expression:
         onward = self.path(state, target, encode)
         return choice(EMPTY, onward) if state == target else onward
+
+
+def _joined(left: Seen, right: Seen) -> Seen:
+    chars, end = left.bound.chars & right.bound.chars, left.bound.end and right.bound.end
+    return Seen(Bound(chars, end), left.positive | right.positive, left.negative | right.negative)
+
+
+def _pruned(ways: set[Seen]) -> set[Seen]:
+    """Return `ways` without those that ask more than another one."""
+    found: list[Seen] = []
+    for way in sorted(ways, key=lambda seen: len(seen.positive) + len(seen.negative)):
+        if not any(_asks_less(less, way) for less in found):
+            found.append(way)
+    return set(found)
+
+
+def _asks_less(less: Seen, more: Seen) -> bool:
+    inside = not more.bound.chars & ~less.bound.chars and (less.bound.end or not more.bound.end)
+    return inside and less.positive <= more.positive and less.negative <= more.negative
 
 
 def _bodies(node: tree.Node) -> Iterator[tree.Node]:

@@ -4,7 +4,8 @@ In: a configuration (a chain of cells, the groups matched so far) and what was r
     items: read one character and go on, read a block that looks at nothing, or end here; each with its assertions.
 Idea: assertions of one character bound the next character at once (`Bound`); wider ones become demands on the rest of
     the text, to be met together with the item. A place reached twice in the same way is followed once, so empty
-    rounds of loops end. In an atomic group every later alternative demands that no earlier one can match.
+    rounds of loops end. In an atomic group every later alternative demands that no earlier one can match; a look-ahead
+    that notes groups is followed once for each set of groups that its first match may note.
 Cost: O(places reached) a call; memoised by the caller.
 Source: Thompson, "Regular expression search algorithm", CACM 11(6), 1968 (the closure); Miyazaki and Minamide,
     "Derivatives of regular expressions with lookahead", JIP 27, 2019 (demands).
@@ -13,15 +14,17 @@ Not here: expressions (see machine), what precedes (see behind).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain, combinations
 from typing import NamedTuple
 
 from healfsa.grammar.regex import tree
 from healfsa.grammar.regex.alphabet import Alphabet
-from healfsa.grammar.regex.cells import COMMIT, FOUND, FREE, Cell, Cells, Note
+from healfsa.grammar.regex.cells import COMMIT, FOUND, FREE, Cell, Cells, Groups, Note
+from healfsa.grammar.regex.width import one_width
 
-LARGE_COUNT = 8  # loops with a larger bound are read as one block even where what precedes matters
+LARGE_COUNT = 8  # loops with a larger bound are read as one block even where what precedes or follows matters
 
 
 class Bound(NamedTuple):
@@ -52,6 +55,14 @@ class Demands(NamedTuple):
 NO_DEMANDS = Demands(frozenset(), frozenset(), False)
 
 
+class Seen(NamedTuple):
+    """One way for a look-behind to hold: what may come next, and what the rest of the text must and must not match."""
+
+    bound: Bound
+    positive: frozenset[Config]
+    negative: frozenset[Config]
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """Read a character of the classes `chars`, then go on at `target`."""
@@ -72,6 +83,15 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class Rounds:
+    """Read at least one round of a loop with assertions whose rounds are all of one width, then go on at `target`."""
+
+    loop: tree.Loop
+    target: Config
+    demands: Demands
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """End here, before what `bound` allows."""
 
@@ -79,7 +99,7 @@ class Stop:
     demands: Demands
 
 
-Item = Step | Block | Stop
+Item = Step | Block | Rounds | Stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +125,23 @@ class Closure:
     alphabet : Alphabet
         Its classes of characters.
     seen_behind : callable
-        Takes a look-behind node and a `Behind` state, returns the bound that the assertion sets there.
+        Takes a look-behind node and a `Behind` state, returns the ways for the assertion to hold there.
     """
 
-    def __init__(self, cells: Cells, alphabet: Alphabet, seen_behind: Callable[[tree.Look, object], Bound]) -> None:
+    def __init__(
+        self, cells: Cells, alphabet: Alphabet, seen_behind: Callable[[tree.Look, object], Iterable[Seen]]
+    ) -> None:
         self._cells = cells
         self._alphabet = alphabet
         self._any_next = Bound(alphabet.everything, True)
         self._seen_behind = seen_behind
         self.free = cells.cell(FREE, None)
 
-    def items(self, config: Config, behind: object, blocks: bool) -> list[Item]:
-        """Return all that can happen at `config`; with `blocks`, parts that look at nothing are one item."""
+    def items(self, config: Config, behind: object, blocks: bool, rounds: bool = False) -> list[Item]:
+        """Return all that can happen at `config`.
+
+        With `blocks`, parts that look at nothing are one item; with `rounds`, so are large loops that look around.
+        """
         found: list[Item] = []
         seen: set[Place] = set()
         work = [Place(config.cell, config.groups, self._any_next, NO_DEMANDS)]
@@ -129,6 +154,11 @@ class Closure:
                 found.append(block)
                 if block.solid:
                     work.append(replace(place, cell=block.target.cell))
+                continue
+            if rounds and (counted := self._rounds(place)):
+                found.append(counted)
+                if counted.loop.least == 0:
+                    work.append(replace(place, cell=counted.target.cell))
                 continue
             for result in self._follow(place, behind):
                 if isinstance(result, Place):
@@ -145,7 +175,7 @@ class Closure:
             yield from self._end(place)
         elif isinstance(node, tree.Chars):
             if chars := self._alphabet.mask(node) & place.bound.chars:
-                yield Step(chars, Config(cell.tail, place.groups), place.demands)
+                yield Step(chars, Config(self._cells.settled(cell.tail), place.groups), place.demands)
         elif isinstance(node, tree.Sequence):
             yield place.at(self._cells.chain(node.parts, cell.tail))
         elif isinstance(node, tree.Either):
@@ -153,19 +183,20 @@ class Closure:
         elif isinstance(node, tree.Loop):
             yield from self._loop(node, place, cell.tail)
         else:
-            yield self._path(node, place, cell.tail)
+            yield from self._path(node, place, cell.tail)
 
-    def _path(self, node: tree.Node, place: Place, tail: Cell) -> Place:
+    def _path(self, node: tree.Node, place: Place, tail: Cell) -> Iterator[Place]:
         """Follow a node that depends on the way taken."""
         if isinstance(node, tree.Atomic):
-            return place.at(self._cells.cell(node.body, self._cells.cell(COMMIT, tail)))
-        if isinstance(node, tree.Record):
-            return place.at(self._cells.cell(node.body, self._cells.note(node.number, tail)))
-        if isinstance(node, tree.Condition):
-            return place.at(self._cells.cell(node.yes if node.number in place.groups else node.no, tail))
-        if isinstance(node, Note):
-            return replace(place, cell=tail, groups=place.groups | {node.number})
-        return place.at(tail)  # COMMIT
+            yield place.at(self._cells.cell(node.body, self._cells.cell(COMMIT, tail)))
+        elif isinstance(node, tree.Record):
+            yield place.at(self._cells.cell(node.body, self._cells.note(node.number, tail)))
+        elif isinstance(node, tree.Condition):
+            yield place.at(self._cells.cell(node.yes if node.number in place.groups else node.no, tail))
+        elif isinstance(node, Note):
+            yield replace(place, cell=tail, groups=place.groups | {node.number})
+        elif not isinstance(node, Groups) or place.groups & node.among == node.wanted:
+            yield place.at(tail)  # COMMIT, or the groups that were foreseen
 
     def _end(self, place: Place) -> Iterator[Item]:
         node, bound = place.cell.node, place.bound
@@ -189,17 +220,16 @@ class Closure:
         return self._demand(place, rest, negated=True)
 
     def _demand(self, place: Place, rest: Cell, negated: bool) -> Place:
-        wanted = {Config(rest, place.groups)}
-        positive, negative, loops = place.demands
+        wanted = frozenset({Config(rest, place.groups)})
         if negated:
-            negative = negative | wanted
-        else:
-            positive = positive | wanted
-        loops = loops or place.cell.again or place.cell.back
-        return replace(place, demands=Demands(positive, negative, loops))
+            return _demanding(place, frozenset(), wanted)
+        return _demanding(place, wanted, frozenset())
 
     def _loop(self, node: tree.Loop, place: Place, tail: Cell) -> Iterator[Place]:
-        once = self._cells.round(node, tail)
+        if place.cell.fresh:  # the round read nothing: there is no other one
+            yield place.at(tail)
+            return
+        once = self._cells.round(node, tail, place.cell.committed)
         if node.least > 0:
             yield place.at(once)
             return
@@ -210,11 +240,23 @@ class Closure:
         if tail is None:
             return
         if node.behind:
-            yield replace(place, cell=tail, bound=_both(place.bound, self._seen_behind(node, behind)))
+            for seen in self._seen_behind(node, behind):
+                onward = replace(place, cell=tail, bound=_both(place.bound, seen.bound))
+                yield _demanding(onward, seen.positive, seen.negative, place.cell)
         elif isinstance(node.body, tree.Chars):
             yield replace(place, cell=tail, bound=_both(place.bound, self._next(node.body, node.negated)))
+        elif node.groups and not node.negated:
+            yield from self._noting(node, place, tail)
         else:
             yield self._demand(place, self._cells.cell(node.body, self.free), node.negated).at(tail)
+
+    def _noting(self, node: tree.Look, place: Place, tail: Cell) -> Iterator[Place]:
+        """Follow a look-ahead that notes groups: its first match notes one set of them, and each is foreseen."""
+        before = place.groups & node.groups
+        for noted in _subsets(node.groups - before):
+            after = self._cells.cell(Groups(0, node.groups, before | noted), self.free)
+            body = self._cells.cell(node.body, self._cells.cell(COMMIT, after))
+            yield replace(self._demand(place, body, negated=False), cell=tail, groups=place.groups | noted)
 
     def _next(self, node: tree.Chars, negated: bool) -> Bound:
         """Return the bound of an assertion about one character."""
@@ -231,7 +273,7 @@ class Closure:
                 return None
             parts, cell = [cell.node], cell.tail
         else:
-            while cell.tail is not None and not cell.node.needs and not isinstance(cell.node, Note):
+            while cell.tail is not None and not cell.node.needs and not isinstance(cell.node, Note | Groups):
                 parts.append(cell.node)
                 cell = cell.tail
         if not parts:
@@ -241,8 +283,39 @@ class Closure:
         return Block(node, Config(cell, place.groups), place.demands, solid)
 
 
+    def _rounds(self, place: Place) -> Rounds | None:
+        """Return a large loop whose rounds are all of one width, where it may be read in one go."""
+        cell, node = place.cell, place.cell.node
+        if place.bound != self._any_next or cell.committed or cell.tail is None or not isinstance(node, tree.Loop):
+            return None
+        if not _has_large_bound(node) or node.needs & tree.PATH or not node.needs or not one_width(node.body):
+            return None
+        return Rounds(node, Config(cell.tail, place.groups), place.demands)
+
+
+def _demanding(
+    place: Place, positive: frozenset[Config], negative: frozenset[Config], cell: Cell | None = None
+) -> Place:
+    """Return `place` with more demands, made at `cell` (that of the place where it is left out)."""
+    if not positive and not negative:
+        return place
+    here = cell or place.cell
+    known = place.demands
+    loops = known.loops or here.again or here.back
+    return replace(place, demands=Demands(known.positive | positive, known.negative | negative, loops))
+
+
+def _subsets(groups: frozenset[int]) -> Iterator[frozenset[int]]:
+    members = sorted(groups)
+    return map(frozenset, chain.from_iterable(combinations(members, k) for k in range(len(members) + 1)))
+
+
 def _is_large(node: tree.Node) -> bool:
-    return isinstance(node, tree.Loop) and not node.needs and max(node.least, node.most or 0) > LARGE_COUNT
+    return isinstance(node, tree.Loop) and not node.needs and _has_large_bound(node)
+
+
+def _has_large_bound(node: tree.Loop) -> bool:
+    return max(node.least, node.most or 0) > LARGE_COUNT
 
 
 def _may_be_empty(cell: Cell) -> bool:

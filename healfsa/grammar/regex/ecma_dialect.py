@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from healfsa.arguments import counted
 from healfsa.errors import UnsupportedFeature
 from healfsa.grammar.regex import tree
 from healfsa.grammar.regex.charset import ALL, complement
@@ -141,8 +142,8 @@ class _Parser:
             found = scan.match(_COUNT)
             if found is None:
                 return None
-            least = int(found[1])
-            counts = least, least if not found[2] else int(found[3]) if found[3] else None
+            least = counted(found[1])
+            counts = least, least if not found[2] else counted(found[3]) if found[3] else None
         if counts[1] is not None and counts[1] < counts[0]:
             raise scan.error("numbers out of order in the quantifier", start, scan.at)
         greedy = not scan.take("?")
@@ -167,7 +168,7 @@ class _Parser:
     def _escape(self, start: int) -> Node:
         scan = self.scan
         if found := scan.match(re.compile(r"\\([1-9]\d*)")):
-            self.references.append((int(found[1]), found.span()))
+            self.references.append((counted(found[1]), found.span()))
             return tree.EMPTY
         if scan.take("\\k"):
             found = scan.match(_NAME)

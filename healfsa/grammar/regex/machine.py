@@ -2,13 +2,12 @@
 
 In: a syntax tree and a way to write one character. Out: an expression.
 Idea: a state is (what precedes, what is left, what else the rest must and must not match); each state is one rule,
-    built when a walk first gets there. Parts that look at nothing are read as one block, so counters stay counters.
-    Demands of look-ahead outside loops are intersections (`Both`, `Not`) of whole rests; inside loops they are
-    carried along in the state, character by character, so that there are finitely many states and no intersection
-    under recursion.
+    built when a walk first gets there. Parts that look at nothing are read as one block, so counters stay counters; so
+    do loops with assertions whose rounds are all of one width. Demands of look-ahead outside loops are intersections
+    (`Both`, `Not`) of whole rests; inside loops they are carried along in the state, character by character, so that
+    there are finitely many states and no intersection under recursion.
 Cost: O(items) a state; states as many as the walk meets.
-Source: Brzozowski and Leiss, "On equations for regular languages, finite automata, and sequential networks", TCS 10,
-    1980 (alternation); the rest is in closure and behind.
+Source: closure, carry, behind and rounds name theirs.
 Not here: patterns without assertions (see plain).
 """
 
@@ -36,11 +35,11 @@ from healfsa.grammar.regex import tree
 from healfsa.grammar.regex.alphabet import Alphabet
 from healfsa.grammar.regex.behind import Behind
 from healfsa.grammar.regex.behind import State as BehindState
-from healfsa.grammar.regex.cells import ACCEPT, Cell, Cells
-from healfsa.grammar.regex.closure import NO_DEMANDS, Block, Closure, Config, Item, Step, Stop
+from healfsa.grammar.regex.carry import FREE_REST, NO_CONFIGS, Rest
+from healfsa.grammar.regex.cells import ACCEPT, Cells
+from healfsa.grammar.regex.closure import NO_DEMANDS, Block, Config, Item, Rounds, Step, Stop
 from healfsa.grammar.regex.plain import Encode, once, render
-
-_NONE: frozenset[Config] = frozenset()
+from healfsa.grammar.regex.rounds import RoundsReader
 
 
 class State(NamedTuple):
@@ -57,20 +56,6 @@ class Move(NamedTuple):
 
     chars: int
     target: State
-
-
-class Rest(NamedTuple):
-    """What is demanded behind one more character."""
-
-    positive: frozenset[Config]
-    negative: frozenset[Config]
-
-
-class Demand(NamedTuple):
-    """One demand on the rest of the text at a place: it matches `what`, or not; a `Step` stands for itself alone."""
-
-    negated: bool
-    what: Config | Step
 
 
 def assemble(node: tree.Node, encode: Encode) -> Expression:
@@ -92,11 +77,12 @@ class Machine:
         self._alphabet = Alphabet(node)
         self._cells = Cells()
         self._behind = Behind(node, self._cells, self._alphabet)
-        self._closure = Closure(self._cells, self._alphabet, self._behind.bound)
+        self._closure = self._behind.closure
+        self._carrier = self._behind.carrier
+        self._rounds = RoundsReader(self._cells, self._alphabet, self._behind, self._chars)
         self._written: dict[int, Expression] = {}
         self._first = Config(self._cells.cell(node, self._cells.cell(ACCEPT, None)), frozenset())
         self._rules: dict[State, Expression] = {}
-        self._ends: dict[tuple[Config, BehindState | None], bool] = {}
 
     def start(self) -> Expression:
         """Return the expression of the whole pattern."""
@@ -108,7 +94,7 @@ class Machine:
             self._written[mask] = self._encode(self._alphabet.ranges(mask))
         return self._written[mask]
 
-    def _state(self, behind: BehindState | None, main: Config, positive=_NONE, negative=_NONE) -> State:
+    def _state(self, behind: BehindState | None, main: Config, positive=NO_CONFIGS, negative=NO_CONFIGS) -> State:
         positive = frozenset(c for c in positive if c.cell is not self._closure.free)
         matters = _looks_behind(main, *positive, *negative)
         return State(behind if matters else None, main, positive, negative)
@@ -125,20 +111,37 @@ class Machine:
         """Return what is accepted at a state: rounds of the steps that lead back to it, then anything else."""
         carried = bool(state.positive or state.negative)
         blocks = not carried and (state.behind is None or self._behind.reachable(state.behind) is not None)
-        items = self._closure.items(state.main, state.behind, blocks)
+        items = self._items(state, blocks)
         if not carried and self._accepts_all(items):
             return ANY_BYTES
         groups: dict[tuple[frozenset[Config], frozenset[Config]], list[Move | Expression]] = {}
         for item in items:
             if carried or item.demands.loops:
-                groups.setdefault((_NONE, _NONE), []).extend(self._carried(item, state))
+                groups.setdefault((NO_CONFIGS, NO_CONFIGS), []).extend(self._carried(item, state))
             else:
                 groups.setdefault(item.demands[:2], []).extend(self._read(item, state.behind))
-        moves, others = _merged(groups.pop((_NONE, _NONE), []))
+        moves, others = _merged(groups.pop((NO_CONFIGS, NO_CONFIGS), []))
         rounds = moves.pop(state, 0)
         bound = [self._demanded(self._joined(*_merged(parts)), state.behind, *d) for d, parts in groups.items()]
         rest = choice(self._joined(moves, others), *bound)
         return concat(repeat(self._chars(rounds)), rest) if rounds else rest
+
+    def _items(self, state: State, blocks: bool) -> list[Item]:
+        """Return what can happen at a state; loops that would be too large a graph count down."""
+        items = self._closure.items(state.main, state.behind, blocks, rounds=True)
+        known = Rest(state.positive, state.negative)
+        large = [item for item in items if isinstance(item, Rounds)]
+        if any(self._rounds.ways(item, state.behind, self._before(item, known)) is None for item in large):
+            return self._closure.items(state.main, state.behind, blocks)
+        return items
+
+    def _before(self, item: Rounds, known: Rest) -> Rest:
+        """Return what is demanded of the rounds themselves, and not of the whole rest of the text."""
+        return known.also(item.demands) if known != FREE_REST or item.demands.loops else FREE_REST
+
+    def _round_moves(self, item: Rounds, behind: BehindState | None, known: Rest) -> Iterator[Expression]:
+        for way in self._rounds.ways(item, behind, self._before(item, known)) or ():
+            yield concat(way.texts, self._ref(self._state(way.behind, item.target, *way.rest)))
 
     def _joined(self, moves: dict[State, int], others: list[Expression]) -> Expression:
         return choice(*others, *(concat(self._chars(chars), self._ref(target)) for target, chars in moves.items()))
@@ -155,7 +158,7 @@ class Machine:
     ) -> Expression:
         """Return what of `part` meets demands on the whole rest of the text."""
         if part is EMPTY:
-            return EMPTY if self._met_at_end(positive, negative, behind) else NOTHING
+            return EMPTY if self._carrier.met_at_end(Rest(positive, negative), behind) else NOTHING
         wanted = [self._ref(self._state(behind, config)) for config in positive]
         unwanted = [complement(self._ref(self._state(behind, config))) for config in negative]
         return both(part, *wanted, *unwanted)
@@ -166,11 +169,13 @@ class Machine:
             yield EMPTY
         elif isinstance(item, Step):
             yield from self._stepped(item.chars, behind, item.target)
+        elif isinstance(item, Rounds):
+            yield from self._round_moves(item, behind, FREE_REST)
         else:
             yield from self._block(item, behind)
 
     def _stepped(
-        self, chars: int, behind: BehindState | None, main: Config, positive=_NONE, negative=_NONE
+        self, chars: int, behind: BehindState | None, main: Config, positive=NO_CONFIGS, negative=NO_CONFIGS
     ) -> Iterator[Move]:
         moves: list[tuple[BehindState | None, int]] = [(None, chars)]
         if behind is not None and _looks_behind(main, *positive, *negative):
@@ -190,70 +195,15 @@ class Machine:
 
     def _carried(self, item: Item, state: State) -> Iterator[Move | Expression]:
         """Return what an item does when its demands are carried along from character to character."""
-        positive = item.demands.positive | state.positive
-        negative = item.demands.negative | state.negative
+        known = Rest(state.positive, state.negative)
+        rest = known.also(item.demands)
         if isinstance(item, Step):
-            yield from self._stepped_with(item, _demands(positive, negative), state.behind)
-        elif self._met_at_end(positive, negative, state.behind):
+            for onward, chars in self._carrier.over(item.chars, rest, state.behind).items():
+                yield from self._stepped(chars, state.behind, item.target, *onward)
+        elif isinstance(item, Rounds):
+            yield from self._round_moves(item, state.behind, known)
+        elif self._carrier.met_at_end(rest, state.behind):
             yield EMPTY  # a Stop: blocks carry no demands
-
-    def _stepped_with(self, item: Step, todo: tuple[Demand, ...], behind: BehindState | None) -> Iterator[Move]:
-        merged: dict[Rest, int] = {}
-        for chars, rest in self._resolve(item.chars, todo, Rest(_NONE, _NONE), behind, frozenset()):
-            merged[rest] = merged.get(rest, 0) | chars
-        for rest, chars in merged.items():
-            yield from self._stepped(chars, behind, item.target, *rest)
-
-    def _resolve(
-        self, chars: int, todo: tuple[Demand, ...], rest: Rest, behind: BehindState | None, done: frozenset[Demand]
-    ) -> Iterator[tuple[int, Rest]]:
-        """Return the ways to meet all demands with one more character out of `chars`."""
-        if not chars:
-            return
-        if not todo:
-            yield chars, rest
-            return
-        demand, todo = todo[0], todo[1:]
-        if demand in done:
-            yield from self._resolve(chars, todo, rest, behind, done)
-            return
-        for part, more, target in self._ways(demand, chars, behind):
-            onward = _with(rest, demand.negated, target, self._closure.free)
-            if onward is not None:
-                yield from self._resolve(part, (*more, *todo), onward, behind, done | {demand})
-
-    def _ways(
-        self, demand: Demand, chars: int, behind: BehindState | None
-    ) -> Iterator[tuple[int, tuple[Demand, ...], Config | None]]:
-        """Return the ways to meet one demand: the characters, further demands here, one demand behind them."""
-        what = demand.what
-        if isinstance(what, Config):
-            items = [i for i in self._closure.items(what, behind, blocks=False) if isinstance(i, Step)]
-            if demand.negated:
-                yield chars, tuple(Demand(True, item) for item in items), None
-                return
-            for item in items:
-                yield chars & item.chars, _demands(*item.demands[:2]), item.target
-            return
-        yield chars & ~what.chars, (), None
-        inside = chars & what.chars
-        yield inside, (), what.target
-        for other in _demands(*what.demands[:2]):
-            yield inside, (Demand(not other.negated, other.what),), None
-
-    def _met_at_end(self, positive: frozenset[Config], negative: frozenset[Config], behind: BehindState | None) -> bool:
-        return all(self._accepts_end(c, behind) for c in positive) and not any(
-            self._accepts_end(c, behind) for c in negative
-        )
-
-    def _accepts_end(self, config: Config, behind: BehindState | None) -> bool:
-        """Say whether a configuration accepts that the text ends here."""
-        key = (config, behind)
-        if key not in self._ends:
-            items = self._closure.items(config, behind, blocks=False)
-            stops = [item.demands for item in items if isinstance(item, Stop)]
-            self._ends[key] = any(self._met_at_end(d.positive, d.negative, behind) for d in stops)
-        return self._ends[key]
 
 
 def _merged(parts: list[Move | Expression]) -> tuple[dict[State, int], list[Expression]]:
@@ -271,17 +221,3 @@ def _merged(parts: list[Move | Expression]) -> tuple[dict[State, int], list[Expr
 def _looks_behind(*configs: Config) -> bool:
     return any(config.cell.needs & tree.BEHIND for config in configs)
 
-
-def _demands(positive: frozenset[Config], negative: frozenset[Config]) -> tuple[Demand, ...]:
-    return (*(Demand(False, c) for c in positive), *(Demand(True, c) for c in negative))
-
-
-def _with(rest: Rest, negated: bool, target: Config | None, free: Cell) -> Rest | None:
-    """Return `rest` with one more demand; None where it cannot be met."""
-    if target is None:
-        return rest
-    if target.cell is free:
-        return None if negated else rest
-    if negated:
-        return rest._replace(negative=rest.negative | {target})
-    return rest._replace(positive=rest.positive | {target})

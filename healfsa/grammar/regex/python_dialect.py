@@ -23,7 +23,7 @@ from healfsa.grammar.regex import tree
 from healfsa.grammar.regex.cases import ecma_ignore_case, python_ignore_case
 from healfsa.grammar.regex.charset import ALL, CharSet, complement, normal, union
 from healfsa.grammar.regex.names import NEWLINE, python_class
-from healfsa.grammar.regex.places import backreference_span, conditional_span
+from healfsa.grammar.regex.places import backreference_span
 from healfsa.grammar.regex.python_properties import Replaced, replace_properties
 from healfsa.grammar.regex.tree import Node
 
@@ -118,8 +118,6 @@ class _Translator:
         self.properties = replaced.sets
         self.asked = asked
         self.literals: dict[tuple[int, int], Node] = {}
-        self.hidden: set[int] = set()
-        self.depth = 0
         self.rewrite: dict[Any, Callable[[Any, int], Node]] = {
             op.LITERAL: self._literal,
             op.NOT_LITERAL: self._not_literal,
@@ -198,8 +196,6 @@ class _Translator:
         inner = self.all(body, _combined(flags, added, removed))
         if number not in self.asked:
             return inner
-        if self.depth:
-            self.hidden.add(number)
         return tree.record(number, inner)
 
     def _repeat(self, argument: Any, flags: int, greedy: bool) -> Node:
@@ -213,10 +209,7 @@ class _Translator:
 
     def _look(self, argument: Any, flags: int, negated: bool) -> Node:
         direction, body = argument
-        self.depth += 1
-        inner = self.all(body, flags)
-        self.depth -= 1
-        return tree.look(inner, direction < 0, negated)
+        return tree.look(self.all(body, flags), direction < 0, negated)
 
     def _backreference(self, number: int, _flags: int) -> Node:
         raise UnsupportedFeature(
@@ -229,13 +222,6 @@ class _Translator:
 
     def _condition(self, argument: Any, flags: int) -> Node:
         number, yes, no = argument
-        if self.depth or number in self.hidden:
-            raise UnsupportedFeature(
-                f"the conditional on group {number}",
-                pattern=self.pattern,
-                span=conditional_span(self.pattern),
-                detail="the group or the conditional lies inside an assertion",
-            )
         return tree.condition(number, self.all(yes, flags), self.all(no, flags) if no is not None else tree.EMPTY)
 
 

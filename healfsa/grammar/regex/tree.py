@@ -61,11 +61,15 @@ class Loop(Node):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Look(Node):
-    """Matches nothing, where `body` matches (or, `negated`, does not match) ahead of or behind the place."""
+    """Matches nothing, where `body` matches (or, `negated`, does not match) ahead of or behind the place.
+
+    `groups` are those of which the body notes that they matched.
+    """
 
     body: Node
     behind: bool
     negated: bool
+    groups: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +131,14 @@ def look(body: Node, behind: bool, negated: bool) -> Node:
     if body is EMPTY:
         return FAIL if negated else EMPTY
     wide = 0 if behind or isinstance(body, Chars) else WIDE
-    return Look(body.needs | wide | (BEHIND if behind else AHEAD), body, behind, negated)
+    noted = _noted(body) if body.needs & PATH else frozenset[int]()
+    return Look(body.needs | wide | (BEHIND if behind else AHEAD), body, behind, negated, noted)
+
+
+def _noted(node: Node) -> frozenset[int]:
+    """Return the groups that a match of `node` may note."""
+    inner = frozenset[int]().union(*map(_noted, children(node)))
+    return inner | {node.number} if isinstance(node, Record) else inner
 
 
 def atomic(body: Node) -> Node:

@@ -41,6 +41,12 @@ def most_width(node: Node) -> int | None:
     return sum(known) if isinstance(node, tree.Sequence) else max(known, default=0)
 
 
+def one_width(node: Node) -> int:
+    """Return the number of characters that every text of `node` has; 0 where they differ, or are empty."""
+    width = least_width(node)
+    return width if width == most_width(node) else 0
+
+
 def sees_outside(node: Node) -> bool:
     """Say whether an assertion could look at what precedes or follows the text of `node`."""
     return bool(node.needs & (tree.BEHIND | tree.AHEAD)) and _sees(node, 0, 0)
