@@ -3,7 +3,7 @@
 In: a vocabulary. Out: `Canon`: the open region of a text's end, its readings, and encodings of single pieces.
 Idea: a text's end is one *region* behind the last cut that nothing can undo; under each scenario of the learned
     pre-tokenizer the region is some closed pieces and one open piece.  That is one `Reading`; there is mostly one.
-Cost: building 0.5 s to 2 s, once a vocabulary; the region of a prompt some us.
+Cost: building 1 to 4 s, once a machine and vocabulary, then 20 to 300 ms (`stored.py`); a region some us.
 Source: own.
 Not here: the decision (`auto.py`), covers and their weights.
 """
@@ -11,15 +11,18 @@ Not here: the decision (`auto.py`), covers and their weights.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from healfsa.healing import kernels_cover as machine
 from healfsa.healing import kernels_leaves as branches
+from healfsa.healing import stored
 from healfsa.healing.completion import Added, Composer, added_of, composer_of
 from healfsa.healing.kernels_cuts import ASK
 from healfsa.healing.probes import probes_for
@@ -158,7 +161,7 @@ class Canon:
     ) -> np.ndarray:
         """Find leaves: by one walk, then by the token before them."""
         if room > MANY and self.segmenter is not None:
-            self._know_all()
+            self.know_all()
         out = np.empty(room, np.int32)
         asked, rest, places = np.empty(2, np.int32), np.frombuffer(region.rest, np.uint8), positions(cuts)
         rules, trie = self.rules.packed, self.vocabulary.trie.packed
@@ -172,7 +175,7 @@ class Canon:
         found.flags.writeable = False
         return found
 
-    def _know_all(self) -> None:
+    def know_all(self) -> None:
         """Learn every character that occurs in a token, once."""
         if not self._known:
             self.learned.learn(sorted(set(self.vocabulary.data.tobytes().decode(errors="ignore"))))
@@ -287,24 +290,59 @@ _BUILDING = threading.Lock()  # threads that want the same canon wait for one of
 
 @lru_cache(maxsize=16)
 def _build(vocabulary: Vocabulary) -> Canon | None:
+    key = stored.key_of(vocabulary)
+    found = stored.load(key) if key is not None else None
+    if found is not None:
+        with suppress(KeyError, TypeError, ValueError, IndexError):
+            return _restored(vocabulary, *found)
     rules = build_rules(vocabulary)
     if rules is None:
         return None
-    added = added_of(vocabulary)
-    return Canon(vocabulary, rules, _segmenter(vocabulary), added, composer_of(vocabulary))
+    canon = Canon(vocabulary, rules, _segmenter(vocabulary), added_of(vocabulary), composer_of(vocabulary))
+    if key is not None:
+        stored.save(key, _contents(canon))
+    return canon
+
+
+def _contents(canon: Canon) -> stored.Contents:
+    """Return what is worth keeping of a canon: its rules, and all that was learned of the pre-tokenizer."""
+    arrays = {"packed": canon.rules.packed, "reachable": canon.rules.reachable, "bytes": canon.rules.byte_tokens}
+    if canon.segmenter is None:
+        return {"segmenter": None}, arrays
+    canon.know_all()
+    head, learned = canon.segmenter.contents()
+    return {"segmenter": head}, arrays | learned
+
+
+def _restored(vocabulary: Vocabulary, head: dict[str, Any], arrays: dict[str, np.ndarray]) -> Canon:
+    """Return the canon with these contents."""
+    rules = Rules(arrays["packed"], arrays["reachable"], arrays["bytes"])
+    for array in (rules.packed, rules.reachable, rules.byte_tokens):
+        array.flags.writeable = False
+    segmenter, known = None, []
+    if head["segmenter"] is not None:
+        tokenizer = vocabulary.tokenizer
+        cuts, probes = _cuts_of(tokenizer.pre_tokenize), probes_for(tokenizer.pre_tokenizer)
+        segmenter, known = Segmenter.restored(cuts, probes, head["segmenter"], arrays), [True]
+    return Canon(vocabulary, rules, segmenter, added_of(vocabulary), composer_of(vocabulary), _known=known)
 
 
 def _segmenter(vocabulary: Vocabulary) -> Segmenter | None:
     """Learn the pre-tokenizer; None where it never cuts."""
     tokenizer = vocabulary.tokenizer
-    spans = tokenizer.pre_tokenize
-
-    def cuts(text: str) -> tuple[int, ...]:
-        ends = {edge for span in spans(text) for edge in span}
-        return tuple(sorted(ends - {0, len(text)}))
-
+    cuts = _cuts_of(tokenizer.pre_tokenize)
     if tokenizer.kind == "bpe-sentencepiece" and all(
         not cuts(text) for text in ("a b", "a  b.c", "1 a\nb", "don't A1")
     ):
         return None
     return Segmenter(cuts, probes_for(tokenizer.pre_tokenizer))
+
+
+def _cuts_of(spans: Callable[[str], list[tuple[int, int]]]) -> Callable[[str], tuple[int, ...]]:
+    """Return the function that says where a text is cut."""
+
+    def cuts(text: str) -> tuple[int, ...]:
+        ends = {edge for span in spans(text) for edge in span}
+        return tuple(sorted(ends - {0, len(text)}))
+
+    return cuts

@@ -17,6 +17,7 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -237,6 +238,50 @@ class Segmenter:
         with self._lock:
             row = self._row(region + self.members[kind])
         return tuple(dict.fromkeys(tuple(-1 - at for at in cuts if at <= -1) for cuts in row))
+
+    # on disk --------------------------------------------------------------------------------------------------------
+
+    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return all that was learned, for `restored`: a head that JSON can hold, and arrays."""
+        known = np.flatnonzero(self.classes != UNKNOWN).astype(np.int32)
+        table: dict[tuple[int, ...], int] = {}
+        numbers = [[table.setdefault(cuts, len(table)) for cuts in row] for row in self._signatures]
+        rows = [[table.setdefault(cuts, len(table)) for cuts in state.row] for state in self.states]
+        head = {
+            "members": self.members,
+            "contexts": self._contexts,
+            "continuations": self._continuations,
+            "telling": self._telling,
+            "states": [[state.text, state.scenarios] for state in self.states],
+            "alike": [[few, kind] for few, kind in self._alike.items()],
+            "cuts": list(table),
+        }
+        arrays = {"known": known, "kinds": self.classes[known], "steps": self.steps, "scenes": self.scenes}
+        return head, arrays | {"signatures": np.array(numbers, np.int32), "rows": np.array(rows, np.int32)}
+
+    @classmethod
+    def restored(
+        cls, cuts: Cuts, probes: Probes, head: dict[str, Any], arrays: dict[str, np.ndarray]
+    ) -> Segmenter:
+        """Return the segmenter with these contents; it goes on learning from there."""
+        made = cls.__new__(cls)
+        made.cuts, made.probes, made._certain, made._lock = cuts, probes, {}, threading.RLock()
+        made.members = list(head["members"])
+        made._contexts = [tuple(pair) for pair in head["contexts"]]
+        made._continuations, made._telling = tuple(head["continuations"]), [tuple(pair) for pair in head["telling"]]
+        made.classes = np.full(0x110000, UNKNOWN, np.int16)
+        made.classes[arrays["known"]] = arrays["kinds"]
+        made.steps, made.scenes = arrays["steps"].copy(), arrays["scenes"].copy()
+        table = [tuple(entry) for entry in head["cuts"]]
+        signatures = [tuple(map(table.__getitem__, row)) for row in arrays["signatures"].tolist()]
+        made._signatures = {row: number for number, row in enumerate(signatures)}
+        made._alike = {(few[0], *map(tuple, few[1:])): kind for few, kind in head["alike"]}
+        made.states, made._rows = [], {}
+        for (text, scenarios), row in zip(head["states"], arrays["rows"].tolist(), strict=True):
+            answers = tuple(map(table.__getitem__, row))
+            made._rows[answers] = len(made.states)
+            made.states.append(State(text, answers, tuple(map(tuple, scenarios))))
+        return made
 
     # certain cuts --------------------------------------------------------------------------------------------------
 

@@ -103,8 +103,13 @@ NAMES = tuple(_MAKERS)
 
 
 @lru_cache(None)
+def tokenizer(name: str) -> Tokenizer:
+    return _MAKERS[name]()
+
+
+@lru_cache(None)
 def vocabulary(name: str) -> Vocabulary:
-    return Vocabulary.from_tokenizer(_MAKERS[name]())
+    return Vocabulary.from_tokenizer(tokenizer(name))
 
 
 def shared_root() -> Path:
