@@ -282,7 +282,6 @@ class Closure:
         solid = tree.nullable(node) and (place.cell.again or bool(place.cell.needs & tree.BEHIND))
         return Block(node, Config(cell, place.groups), place.demands, solid)
 
-
     def _rounds(self, place: Place) -> Rounds | None:
         """Return a large loop whose rounds are all of one width, where it may be read in one go."""
         cell, node = place.cell, place.cell.node

@@ -220,4 +220,3 @@ def _merged(parts: list[Move | Expression]) -> tuple[dict[State, int], list[Expr
 
 def _looks_behind(*configs: Config) -> bool:
     return any(config.cell.needs & tree.BEHIND for config in configs)
-

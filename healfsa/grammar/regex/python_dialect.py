@@ -22,6 +22,7 @@ from healfsa.errors import RegexSyntaxError, UnsupportedFeature
 from healfsa.grammar.regex import tree
 from healfsa.grammar.regex.cases import ecma_ignore_case, python_ignore_case
 from healfsa.grammar.regex.charset import ALL, CharSet, complement, normal, union
+from healfsa.grammar.regex.hints import hint_for
 from healfsa.grammar.regex.names import NEWLINE, python_class
 from healfsa.grammar.regex.places import backreference_span
 from healfsa.grammar.regex.python_properties import Replaced, replace_properties
@@ -59,7 +60,7 @@ def parse(pattern: str, flags: int = 0) -> Node:
     RegexSyntaxError
         What `re.compile` refuses, with its message and its place.
     UnsupportedFeature
-        A backreference, or a conditional on a group inside an assertion.
+        A backreference.
     """
     replaced = replace_properties(pattern)
     parsed = _read(replaced, int(flags))
@@ -80,7 +81,7 @@ def _read(replaced: Replaced, flags: int) -> Any:
         span = (0, len(pattern))
         if error.pos is not None:
             span = replaced.offset(error.pos), replaced.offset(error.pos + 1)
-        raise RegexSyntaxError(replaced.original(error.msg), pattern, span) from None
+        raise RegexSyntaxError(replaced.original(error.msg), pattern, span, hint=hint_for(error.msg)) from None
     except ValueError as error:  # flags that exclude each other, on the call or in the pattern
         raise RegexSyntaxError(str(error), pattern, (0, len(pattern))) from None
     except (OverflowError, RecursionError) as error:

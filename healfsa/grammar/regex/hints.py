@@ -1,0 +1,37 @@
+"""What to do about a syntax error of `re`.
+
+In: the words of an error. Out: a hint, or nothing. Idea: a table from beginnings of messages.
+Cost: O(table). Not here: the errors themselves (see python_dialect).
+"""
+
+from __future__ import annotations
+
+_HINTS = (
+    ("missing ), unterminated subpattern", "close the group with ), or write \\( for the character itself"),
+    ("missing ), unterminated comment", "close the comment with )"),
+    ("unbalanced parenthesis", "open the group, or write \\) for the character itself"),
+    ("unterminated character set", "close the class with ], or write \\[ for the character itself"),
+    ("nothing to repeat", "put something before the quantifier, or a backslash for the character itself"),
+    ("multiple repeat", "put the repeated part into a group, as in (?:a*)*"),
+    ("min repeat greater than max repeat", "the smaller number comes first, as in {2,5}"),
+    ("bad escape (end of pattern)", "write two backslashes for the character itself"),
+    ("bad escape", "leave the backslash out where the letter itself is meant, or write two for a backslash"),
+    ("bad character range", "the lower character comes first; write \\- for the hyphen itself"),
+    ("look-behind requires fixed-width pattern", 'dialect="ecma" has look-behind of any width'),
+    ("global flags not at the start", "move the flags to the front, or write a group with flags, as in (?i:...)"),
+    ("unknown extension ?<", "a named group is (?P<name>...) in Python, a look-behind (?<=...) or (?<!...)"),
+    ("unknown extension", "a group begins with (, (?:, (?P<name>, (?=, (?!, (?<=, (?<!, (?> or (?flags:"),
+    ("redefinition of group name", "give each group a name of its own"),
+    ("unknown group name", "name a group with (?P<name>...) first"),
+    ("invalid group reference", "there is no group of that number; write \\\\ for a backslash itself"),
+    ("incomplete escape", "two hexadecimal digits follow \\x, four \\u and eight \\U"),
+    ("undefined character name", "names are those of the Unicode standard, as in \\N{GREEK SMALL LETTER ALPHA}"),
+    ("missing {", "a character by its name is written \\N{NAME}"),
+    ("octal escape value", "write \\u and four hexadecimal digits for characters beyond \\377"),
+    ("bad inline flags: cannot use 'L'", "leave it out: texts are Unicode"),
+)
+
+
+def hint_for(message: str) -> str:
+    """Return what can be done about an error, from its words; empty where nothing is known."""
+    return next((hint for beginning, hint in _HINTS if message.startswith(beginning)), "")
