@@ -200,18 +200,26 @@ def _prefill(vocabulary: Vocabulary, read: Prompt, prefill: str | bytes | None) 
         raise PromptError(f"a prefill is a text or bytes, not {shown(prefill)}")
     if prefill is None or len(prefill) == 0:
         return b""
-    inside = vocabulary.normalize(prefill).encode() if isinstance(prefill, str) else bytes(prefill)
-    tail = read.tail(vocabulary, len(inside) + 1)
-    if not tail.endswith(inside):
-        bare = prefill.encode() if isinstance(prefill, str) else inside
-        if not tail.endswith(bare):
-            raise PromptError(
-                "the prefill is not the tail of the prompt",
-                owed=bare,
-                hint="pass the prompt with the prefill at its end",
-            )
-        inside = bare
-    return inside
+    spellings = _spellings(vocabulary, prefill) if isinstance(prefill, str) else [bytes(prefill)]
+    tail = read.tail(vocabulary, max(map(len, spellings)) + 1)
+    for spelling in spellings:
+        if tail.endswith(spelling):
+            return spelling
+    hint = "pass the prompt with the prefill at its end"
+    raise PromptError("the prefill is not the tail of the prompt", owed=spellings[0], hint=hint)
+
+
+def _spellings(vocabulary: Vocabulary, prefill: str) -> list[bytes]:
+    """Return what a prefill may be in a prompt: as it is, or as the tokenizer spells it.
+
+    The space that some tokenizers put in front of a text is not part of the prefill, wherever the prefill stands.
+    """
+    try:
+        bare, normal = prefill.encode(), vocabulary.normalize(prefill).encode()
+    except UnicodeEncodeError as error:
+        raise PromptError(f"the prefill holds a lone surrogate at character {error.start}") from None
+    added = normal[1:] if vocabulary.tokenizer.dummy_prefix and normal[:1] == b" " else normal
+    return [spelling for spelling in dict.fromkeys((bare, added, normal)) if spelling]
 
 
 def _cut(vocabulary: Vocabulary, read: Prompt, source: Source, kind: str | int, inside: bytes, least: int) -> Boundary:
