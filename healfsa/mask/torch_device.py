@@ -56,3 +56,13 @@ def upload(values: np.ndarray, device: torch.device) -> torch.Tensor:
 def as_current(device: torch.device) -> Any:
     """Return a context in which kernels are launched on `device`, on its current stream."""
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
+def empty_rows(n: int, words: int, device: torch.device) -> torch.Tensor:
+    """Return int32[n, words] on `device`, not yet written."""
+    return torch.empty((n, words), dtype=torch.int32, device=device)
+
+
+def read(values: torch.Tensor) -> np.ndarray:
+    """Return a tensor's values on the host, waiting for the device."""
+    return values.cpu().numpy()

@@ -29,15 +29,20 @@ AS_INTS = {
 
 def choose(logits: torch.Tensor) -> tuple[str, str]:
     """Return the name of the kernel for `logits` and the reason."""
-    if logits.device.type == "cpu":
+    return choose_for(logits.device, logits.dtype)
+
+
+def choose_for(device: torch.device, dtype: torch.dtype) -> tuple[str, str]:
+    """Return the name of the kernel for logits of this kind and the reason."""
+    if device.type == "cpu":
         return "numba", "a CPU tensor is the same memory as a numpy array"
-    if logits.device.type == "cuda" and find_spec("triton") is None:
+    if device.type == "cuda" and find_spec("triton") is None:
         return "torch", "triton is not installed"
-    if logits.device.type == "cuda" and logits.dtype == torch.float64:
+    if device.type == "cuda" and dtype == torch.float64:
         return "torch", "float64 logits are rare: no Triton kernel for them"
-    if logits.device.type == "cuda":
-        return "triton", f"{logits.dtype} logits on {logits.device}"
-    return "torch", f"no kernel of ours for {logits.device.type} devices"
+    if device.type == "cuda":
+        return "triton", f"{dtype} logits on {device}"
+    return "torch", f"no kernel of ours for {device.type} devices"
 
 
 def apply(logits: torch.Tensor, bitmask: Any, rows: Iterable[int] | None, vocab_size: int | None) -> None:

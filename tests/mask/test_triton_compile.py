@@ -1,0 +1,81 @@
+"""The Triton kernels become machine code for real cards, and the code is what was meant; no card is needed for that."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+import pytest
+
+triton = pytest.importorskip("triton")
+
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from healfsa.mask import triton_mask, triton_tables, triton_walk
+
+LOGITS = {"logits": "*fp32", "bits": "*i32"}
+ROWS = dict(logits="*fp32", states="*i32", words="*i32", records="*i32", data="*u8", offsets="*i32", tokens="*i64")
+ONE = {"column_stride": 1, "state_stride": 1, "bits_column_stride": 1, "token_stride": 1}
+KERNELS = {
+    "mask by states": (triton_tables._mask_states, ROWS, {"PAGES": 4}, 4),
+    "mask by states, float16": (triton_tables._mask_states, ROWS | {"logits": "*fp16"}, {"PAGES": 4}, 4),
+    "mask by states, bfloat16": (triton_tables._mask_states, ROWS | {"logits": "*bf16"}, {"PAGES": 4}, 4),
+    "mask of owed bytes": (triton_tables._mask_owed, ROWS, {"SIZE": triton_tables.LANES}, 4),
+    "next states": (triton_tables._advance, ROWS, {}, 1),
+    "bitmask": (
+        triton_mask._forbid, LOGITS | {"bitmask": "*i32", "numbers": "*i64"}, {"SIZE": 4096, "POOLED": False}, 4
+    ),
+    "pooled rows": (
+        triton_mask._forbid, LOGITS | {"bitmask": "*i32", "numbers": "*i32"}, {"SIZE": 4096, "POOLED": True}, 4
+    ),
+    "ranks": (
+        triton_walk._mask_ranks, LOGITS | {"rank_of": "*i32", "ranges": "*i32"}, {"SIZE": 32, "HAS_BITS": True}, 4
+    ),
+    "walk": (
+        triton_walk._walk,
+        dict.fromkeys(("bits", "unknown", "states", "table", "column_of", "ends", "end_row", "offsets"), "*i32")
+        | {"data": "*u8"},
+        {"SIZE": 32},
+        4,
+    ),
+}  # fmt: skip
+
+
+def compiled(name: str, capability: int):
+    kernel, types, constants, warps = KERNELS[name]
+    constants = constants | {name: value for name, value in ONE.items() if name in kernel.arg_names}
+    signature = {arg: "constexpr" if arg in constants else types.get(arg, "i32") for arg in kernel.arg_names}
+    places = {arg: (k,) for k, arg in enumerate(kernel.arg_names)}
+    sixteen = [arg for arg, kind in signature.items() if kind[0] == "*" or arg in ("row_stride", "width")]
+    source = ASTSource(
+        fn=kernel,
+        signature=signature,
+        constexprs={places[arg]: value for arg, value in constants.items()},
+        attrs={places[arg]: [["tt.divisibility", 16]] for arg in sixteen},
+    )
+    return triton.compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": warps})
+
+
+@pytest.mark.parametrize("capability", [80, 90])
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_compile(name, capability, tmp_path):
+    made = compiled(name, capability)
+    assert made.asm["cubin"][:4] == b"\x7fELF"
+    path = tmp_path / "kernel.cubin"
+    path.write_bytes(made.asm["cubin"])
+    report = subprocess.run([triton.knobs.nvidia.cuobjdump.path, "-res-usage", path], capture_output=True, text=True)
+    assert re.search(r"STACK:0 .*LOCAL:0 ", report.stdout), "registers must not spill: " + report.stdout
+
+
+@pytest.mark.parametrize("name", ["mask by states", "bitmask", "pooled rows", "ranks"])
+def test_neighbouring_lanes_write_neighbouring_logits(name):
+    """A store with a mask of its own for every entry must not be spread four entries a lane."""
+    text = compiled(name, 90).asm["ttgir"]
+    layouts = dict(re.findall(r"(#blocked\d*) = #ttg.blocked<\{sizePerThread = \[([\d, ]+)\]", text))
+    stores = re.findall(r"tt.store (\S+), \S+, \S+ : tensor<[^#]*(#blocked\d*)>", text)
+    assert stores and all(layouts[layout].split(", ")[-1] == "1" for _, layout in stores)
+
+
+def test_pages_without_a_bit_are_written_sixteen_bytes_at_a_time():
+    assert compiled("mask by states", 90).asm["ptx"].count("st.global.v4") >= 8
