@@ -18,6 +18,9 @@ from typing import Any
 from healfsa.errors import HealFSAError, VocabularyError
 
 SHOWN = 60  # characters of a value in a message
+MOST_COUNT = 1_000_000_000  # of whatever is counted in a text
+
+Bounds = tuple[int, int | None]
 
 
 def whole(value: Any) -> int | None:
@@ -53,9 +56,29 @@ def number(
     if found is None:
         raise kind(f"{what} must be a whole number, not {shown(value)}", hint=hint)
     if found < least or (most is not None and found > most):
-        bounds = f"at least {least:,}" if most is None else f"from {least:,} to {most:,}"
-        raise kind(f"{what} must be {bounds}, not {shown(value)}", hint=hint)
+        wanted = f"at least {least:,}" if most is None else f"from {least:,} to {most:,}"
+        raise kind(f"{what} must be {wanted}, not {shown(value)}", hint=hint)
     return found
+
+
+def counted(digits: str) -> int:
+    """Return the number that `digits` spell, or for more than eighteen of them some number beyond all counts."""
+    return int(digits.lstrip("0")[:19] or "0")
+
+
+def bounds(least: Any, most: Any, kind: type[HealFSAError], names: tuple[str, str] = ("least", "most")) -> Bounds:
+    """Return two counts, the second None for no bound; anything else, and bounds out of order, are errors."""
+    low = number(names[0], least, kind, most=MOST_COUNT)
+    if most is None:
+        return low, None
+    return low, min(number(names[1], most, kind, least=low, hint="None: no bound"), MOST_COUNT)
+
+
+def vocabulary(value: Any, kind: type[HealFSAError]) -> Any:
+    """Return a vocabulary or None as it is; anything else is an error of class `kind`."""
+    if value is None or (hasattr(value, "specials") and hasattr(value, "added_text") and hasattr(value, "eos_ids")):
+        return value
+    raise kind(f"a vocabulary is needed, not {shown(value)}", hint="healfsa.Vocabulary.from_tokenizer(...)")
 
 
 def as_id(value: Any) -> int:

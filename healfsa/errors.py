@@ -202,7 +202,7 @@ class MaskShapeError(HealFSAError, ValueError):
     """An array of the wrong dtype, width, layout or device; `expected` against `got`."""
 
     def __init__(self, message: str, expected: object, got: object, *, hint: str = "") -> None:
-        super().__init__(f"{message}: expected {expected}, got {got}", hint=hint)
+        super().__init__(f"{message}: expected {_text(expected)}, got {_text(got)}", hint=hint)
         self.expected = expected
         self.got = got
 
@@ -217,6 +217,13 @@ class MissingExtra(HealFSAError, ImportError):
 
     def __reduce__(self):
         return type(self), (self.extra, self.package)
+
+
+def _text(value: object) -> str:
+    try:
+        return str(value)
+    except ValueError:  # whole numbers of thousands of digits
+        return "a number too long to print"
 
 
 def caret(text: str, span: tuple[int, int]) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from healfsa.arguments import number, shown
+from healfsa.arguments import bounds, number, shown
 from healfsa.errors import GrammarError
 from healfsa.grammar.expression import Expression, both, choice, complement, concat, literal, repeat
 from healfsa.grammar.utf8 import not_text
@@ -81,8 +81,7 @@ class Grammar:
 
     def repeat(self, least: int = 0, most: int | None = None) -> Grammar:
         """Return this grammar at least `least` and at most `most` times in a row (None: no bound)."""
-        least = number("least", least, GrammarError)
-        most = None if most is None else number("most", most, GrammarError, least=least, hint="None: no bound")
+        least, most = bounds(least, most, GrammarError)
         return _combine(f"repeat {least} {most}", lambda part: repeat(part, least, most), self)
 
     def report(self) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from healfsa.arguments import listed, number, shown
+from healfsa.arguments import bounds, listed, shown
 from healfsa.errors import EmptyLanguage, GrammarError
 from healfsa.grammar import expression as ex
 from healfsa.grammar.expression import ANY_BYTES, Expression, both, complement, concat, literals, repeat
@@ -85,9 +85,7 @@ def text(*, excluding: str | Iterable[str] = (), min_chars: int = 0, max_chars: 
     excluded = [excluding] if isinstance(excluding, str) else listed(excluding)
     if excluded is None or not all(isinstance(part, str) and part for part in excluded):
         raise GrammarError(f"excluding must be strings of at least one character, not {shown(excluding)}")
-    min_chars = number("min_chars", min_chars, GrammarError)
-    if max_chars is not None:
-        max_chars = number("max_chars", max_chars, GrammarError, least=min_chars, hint="None: no bound")
+    min_chars, max_chars = bounds(min_chars, max_chars, GrammarError, ("min_chars", "max_chars"))
     bounded = TEXT if (min_chars, max_chars) == (0, None) else repeat(CHARACTER, min_chars, max_chars)
     found = without(bounded, map(text_bytes, excluded))
     return make_grammar(found, "text", f"text without {excluded!r}", sorted(excluded), min_chars, max_chars)

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from healfsa.arguments import one_of, shown, string
+from healfsa.arguments import vocabulary as known_vocabulary
 from healfsa.errors import GrammarError, PromptError
 from healfsa.grammar import expression as ex
 from healfsa.grammar.grammar import Grammar, make_grammar
@@ -83,7 +85,7 @@ class ToolCalls:
         >>> begun.parse('ow", "arguments": {}}\\n</tool_call>').calls[0].name
         'now'
         """
-        parts = marked(written, self.specials)
+        parts = marked(string("written", written, PromptError), self.specials)
         last = max((i for i, part in enumerate(parts) if isinstance(part, Marker)), default=-1)
         head = [
             p.name if isinstance(p, Marker) else p.text.encode()
@@ -179,9 +181,9 @@ def tool_calls(
     >>> calls.parse('<tool_call>{"name": "now", "arguments": {}}</tool_call>').calls[0].name
     'now'
     """
-    known, why = _style(style, vocabulary, chat_template)
+    known, why = _style(style, known_vocabulary(vocabulary, GrammarError), chat_template)
     mode, offered = _choice(choice, read_tools(tools))
-    wish = Wish(mode, parallel, _reasoning(reasoning, known))
+    wish = Wish(mode, bool(parallel), _reasoning(reasoning, known))
     specials, absent = marks.resolve(known, vocabulary, markers)
     compiled = {} if mode == "none" else {tool.name: _arguments(tool, known, specials, strict) for tool in offered}
     found = CallGrammar(known, {name: g.expression for name, g in compiled.items()}, specials, absent, wish).whole()
@@ -222,6 +224,7 @@ def _choice(choice: str | dict[str, Any], tools: tuple[Tool, ...]) -> tuple[str,
     """Return the mode and the tools that may be called."""
     if isinstance(choice, dict):
         return _from_dict(choice, tools)
+    string("choice", choice, GrammarError, hint='"auto", "required", "none", or the name of a tool')
     if choice == "any":  # LangChain's and Anthropic's word
         choice = "required"
     if choice in ("auto", "required", "none"):
@@ -250,24 +253,25 @@ def _only(names: Sequence[str], tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
     known = {tool.name: tool for tool in tools}
     missing = [name for name in names if name not in known]
     if missing or not names:
-        raise GrammarError(f"there is no tool {missing[0] if missing else ''!r}", hint=f"there are: {', '.join(known)}")
+        wrong = shown(missing[0]) if missing else "without a name"
+        raise GrammarError(f"there is no tool {wrong}", hint=f"there are: {', '.join(known)}")
     return tuple(known[name] for name in names)
 
 
 def _reasoning(reasoning: str | bool, style: ToolStyle) -> str:
-    if reasoning == "auto":
+    if isinstance(reasoning, bool):
+        reasoning = "optional" if reasoning else "off"
+    wanted = one_of("reasoning", reasoning, ("auto", *REASONING), GrammarError)
+    if wanted == "auto":
         return "optional" if style.reasoning is not None else "off"
-    wanted = {True: "optional", False: "off"}.get(reasoning, reasoning) if isinstance(reasoning, bool) else reasoning
-    if wanted not in REASONING:
-        raise GrammarError(f"reasoning is {reasoning!r}", hint=f"one of {', '.join(REASONING)}")
     if wanted != "off" and style.reasoning is None:
         raise GrammarError(f"the tool style {style.name!r} has no reasoning section", hint='reasoning="off"')
     return wanted
 
 
 def _arguments(tool: Tool, style: ToolStyle, specials: frozenset[str], strict: bool | str | None) -> Grammar:
-    if strict not in (True, False, None, "names"):
-        raise GrammarError(f"strict is {strict!r}", hint='True, False, None or "names"')
+    if strict is not None and not isinstance(strict, bool) and not (isinstance(strict, str) and strict == "names"):
+        raise GrammarError(f"strict is {shown(strict)}", hint='True, False, None or "names"')
     closed = strict if isinstance(strict, bool) else tool.strict if tool.strict is not None else True
     schema = {"type": "object"} if strict == "names" else tool.schema
     if schema is True or schema == {}:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from healfsa.arguments import one_of
 from healfsa.errors import GrammarError, IncompatibleVocabulary
 from healfsa.library.styles import Layout, ToolStyle
 
@@ -32,10 +33,8 @@ def resolve(style: ToolStyle, vocabulary: Any = None, markers: str = "auto") -> 
     IncompatibleVocabulary
         The tokenizer lacks special tokens that the style cannot do without.
     """
-    if markers == "text":
+    if one_of("markers", markers, ("auto", "text"), GrammarError) == "text":
         return frozenset(), frozenset()
-    if markers != "auto":
-        raise GrammarError(f"markers is {markers!r}", hint='it is "auto" or "text"')
     if vocabulary is None:
         return frozenset(style.special), frozenset()
     absent = frozenset(m for m in style.special if m not in vocabulary.specials and m not in vocabulary.added_text)

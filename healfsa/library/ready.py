@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from healfsa.arguments import string
+from healfsa.arguments import shown, string
 from healfsa.errors import GrammarError
 from healfsa.grammar.grammar import Grammar
 from healfsa.grammar.json_schema import Style, json_schema
@@ -196,6 +196,8 @@ def example_tools() -> list[dict[str, Any]]:
 
 def check_file(path: str | Path) -> tuple[Failure, ...]:
     """Return the examples that do not hold of a file that is not in the library yet."""
+    if not isinstance(path, (str, Path)):
+        raise GrammarError(f"a path is needed, not {shown(path)}")
     path = Path(path)
     table = data.read(path)
     if "layout" in table:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from healfsa.arguments import string
 from healfsa.errors import GrammarError
 from healfsa.library.styles import Rule, get_style, style_names
 
@@ -40,7 +41,8 @@ def recognise(tokenizer: Any, chat_template: str | None = None) -> Recognised:
     GrammarError
         No style fits; the message says what was looked at.
     """
-    tokens, template = _tokens(tokenizer), chat_template if chat_template is not None else _template(tokenizer)
+    tokens = _tokens(tokenizer)
+    template = _template(tokenizer) if chat_template is None else string("a chat template", chat_template, GrammarError)
     found = [
         (len(rule.tokens) + 2 * len(rule.template), name, rule)
         for name in style_names()

@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from healfsa.arguments import listed, shown, string
 from healfsa.errors import GrammarError
 from healfsa.grammar.tags.arguments import ArgumentStyle
 from healfsa.grammar.tags.template import Slot, to_text
@@ -24,7 +25,9 @@ _TYPES = ((bool, "boolean"), ((int, float), "number"), (type(None), "null"), ((l
 
 def render(style: ToolStyle, calls: Sequence[Any], content: str = "", reasoning: str = "") -> str:
     """Return the canonical text of an answer."""
-    found = ""
+    found, calls = "", _list(calls)
+    for what, text in (("content", content), ("reasoning", reasoning)):
+        string(what, text, GrammarError)
     if reasoning and style.reasoning is not None:
         found += style.reasoning.begin + reasoning + style.reasoning.end
     if content and not calls and style.text is not None:
@@ -32,6 +35,13 @@ def render(style: ToolStyle, calls: Sequence[Any], content: str = "", reasoning:
     if content and calls and style.preamble is not None:
         return found + style.preamble.begin + content + style.preamble.end + _calls(style, calls)
     return found + content + (_calls(style, calls) if calls else "")
+
+
+def _list(calls: Any) -> list[Any]:
+    found = listed(calls)
+    if found is None:
+        raise GrammarError(f"calls must be a list, not {shown(calls)}")
+    return found
 
 
 def _calls(style: ToolStyle, calls: Sequence[Any]) -> str:
@@ -44,7 +54,7 @@ def _calls(style: ToolStyle, calls: Sequence[Any]) -> str:
 def _call(style: ToolStyle, form: str, index: int, call: Any) -> str:
     get = call.get if isinstance(call, Mapping) else lambda key: getattr(call, key, None)
     name, values = get("name"), get("arguments")
-    values = json.loads(values) if isinstance(values, str) else values or {}
+    values = _parsed(values) if isinstance(values, str) else values or {}
     if not isinstance(name, str) or not isinstance(values, Mapping):
         raise GrammarError("a call needs a name and arguments", hint='{"name": "now", "arguments": {}}')
     slots = {"name": name, "index": str(index), "arguments": write(style.arguments, values)}
@@ -52,6 +62,13 @@ def _call(style: ToolStyle, form: str, index: int, call: Any) -> str:
     if style.id == "${id}":
         slots["id"] = str(get("id") or "")
     return to_text(style.pieces(form, _NONE), slots.__getitem__)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise GrammarError(f"the arguments of a call are not JSON: {error}") from None
 
 
 def write(style: ArgumentStyle, values: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ ORDER = {
     "vocab": BASE,
     "index": BASE | {"grammar", "automaton", "vocab"},
     "healing": BASE | {"grammar", "automaton", "vocab", "index"},
-    "mask": {"errors"},
+    "mask": {"errors", "arguments"},
     "engine": BASE | {"grammar", "automaton", "vocab", "index", "healing", "mask"},
     "library": BASE | {"grammar"},
 }

@@ -24,6 +24,7 @@ from healfsa.errors import LimitExceeded, MissingExtra, SchemaError
 from healfsa.grammar.json_schema.values import kind
 
 MOST_DEPTH = 400
+MOST_BITS = 14_000  # of a whole number; more than Python prints
 _WRAPPERS = ("schema", "json_schema", "parameters", "input_schema", "inputSchema")
 
 
@@ -89,11 +90,15 @@ def _inside(pointer: str, value: Any) -> list[tuple[str, Any]]:
         return [(f"{pointer}/{k}", v) for k, v in value.items() if not _plain(v)]
     if isinstance(value, (list, tuple)):
         return [(f"{pointer}/{i}", v) for i, v in enumerate(value) if not _plain(v)]
+    if isinstance(value, int):
+        raise SchemaError(f"a number of {value.bit_length():,} bits", pointer, hint=f"at most {MOST_BITS:,} are read")
     raise SchemaError(f"{type(value).__name__} is not a JSON value", pointer)
 
 
 def _plain(value: Any) -> bool:
-    return value is None or isinstance(value, (str, int, float, bool, Decimal))
+    if isinstance(value, int):
+        return value.bit_length() <= MOST_BITS
+    return value is None or isinstance(value, (str, float, Decimal))
 
 
 def _unwrapped(schema: Any) -> Any:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
+from healfsa.arguments import string
 from healfsa.errors import GrammarError
 from healfsa.grammar.grammar import Grammar, make_grammar
 from healfsa.grammar.json_schema.compiler import Compiler
@@ -69,7 +70,9 @@ class ArgumentStyle:
 
 def argument_style(name: str | ArgumentStyle) -> ArgumentStyle:
     """Return the argument style of this name; `-` and `_` are the same."""
-    return name if isinstance(name, ArgumentStyle) else _load(name.replace("-", "_"))
+    if isinstance(name, ArgumentStyle):
+        return name
+    return _load(string("an argument style", name, GrammarError).replace("-", "_"))
 
 
 @cache
@@ -106,7 +109,7 @@ def arguments(schema: Any, style: Any = "json", *, specials: Iterable[str] = (),
         Objects that list properties have no others unless the schema says so.
     """
     additional = "closed" if closed else "standard"
-    if isinstance(style, Style) or style in ("json", None):
+    if style is None or isinstance(style, Style) or (isinstance(style, str) and style == "json"):
         return json_schema(schema, style if isinstance(style, Style) else Style(additional=additional))
     wanted, marks = argument_style(style), frozenset(specials)
     if wanted.form == "json":

@@ -55,5 +55,5 @@ def read(path: Path) -> dict[str, Any]:
     """Return the table of one file."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise GrammarError(f"{path.name} cannot be read: {error}") from None
+    except (OSError, UnicodeError, ValueError) as error:
+        raise GrammarError(f"{path.name!r} cannot be read: {error}") from None

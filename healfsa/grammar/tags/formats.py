@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from healfsa.arguments import bounds, listed, shown, string
 from healfsa.errors import GrammarError
 from healfsa.grammar import expression as ex
 from healfsa.grammar.grammar import Grammar, make_grammar, text_bytes
@@ -51,6 +52,31 @@ def as_grammar(part: Part) -> Grammar:
     raise GrammarError(f"a grammar, a tag or a str is needed, not {type(part).__name__}")
 
 
+def _list(what: str, values: Any) -> tuple[Any, ...]:
+    found = listed(values)
+    if found is None:
+        raise GrammarError(f"{what} must be a list, not {shown(values)}")
+    return tuple(found)
+
+
+def _tag(value: Any) -> Tag:
+    if isinstance(value, Tag):
+        return value
+    raise GrammarError(f"a tag is needed, not {shown(value)}", hint="healfsa.tags.tag(begin, content, end)")
+
+
+def _rule(value: Any) -> tuple[Grammar, Grammar]:
+    pair = listed(value)
+    if pair is None or len(pair) != 2:
+        raise GrammarError(f"a rule is a pair of a pattern and its content, not {shown(value)}")
+    return as_grammar(pair[0]), as_grammar(pair[1])
+
+
+def _excluded(excludes: Any) -> tuple[bytes, ...]:
+    strings = _list("excludes", excludes)
+    return tuple(sorted({text_bytes(string("an excluded text", s, GrammarError)) for s in strings}))
+
+
 def built(name: str, expression: ex.Expression, parts: Iterable[Grammar] = (), *options: object) -> Grammar:
     """Return the block `name` whose key covers its parts and options."""
     known = tuple(parts)
@@ -66,7 +92,7 @@ def const(text: str) -> Grammar:
 
 def special(name: str) -> Grammar:
     """Return one special token of the vocabulary, by its name (`"<|call|>"`); text can never spell it."""
-    return built("special", ex.Special(name), (), name)
+    return built("special", ex.Special(string("a name", name, GrammarError)), (), name)
 
 
 def schema(schema: Any, style: Any = "json") -> Grammar:
@@ -87,9 +113,10 @@ def schema(schema: Any, style: Any = "json") -> Grammar:
 
 def any_text(excludes: Sequence[str] = (), max_chars: int | None = None) -> Grammar:
     """Return any text, optionally without some strings and of at most so many characters."""
-    excluded = tuple(sorted({text_bytes(s) for s in excludes}))
+    excluded = _excluded(excludes)
     freetext.check((), excluded)
     text = freetext.without(excluded)
+    _, max_chars = bounds(0, max_chars, GrammarError, ("", "max_chars"))
     if max_chars is not None:
         text = ex.both(ex.repeat(CHARACTER, 0, max_chars), text) if excluded else ex.repeat(CHARACTER, 0, max_chars)
     return built("any_text", text, (), excluded, max_chars)
@@ -114,15 +141,14 @@ def optional(part: Part) -> Grammar:
 
 def repeat(part: Part, least: int = 0, most: int | None = None) -> Grammar:
     """Return `part` at least `least` and at most `most` times (None: no bound)."""
-    if least < 0 or (most is not None and most < least):
-        raise GrammarError(f"cannot repeat at least {least} and at most {most} times")
+    least, most = bounds(least, most, GrammarError)
     known = as_grammar(part)
     return built("repeat", ex.repeat(known.expression, least, most), (known,), least, most)
 
 
 def tag(begin: Part, content: Part, end: Part | Sequence[Part]) -> Tag:
     """Return a tag: `begin`, `content`, then `end` (or one of several ends)."""
-    ends = (end,) if isinstance(end, (Grammar, Tag, str)) else tuple(end)
+    ends = (end,) if isinstance(end, (Grammar, Tag, str)) else _list("ends", end)
     if not ends:
         raise GrammarError("a tag needs at least one end", hint='an empty end is ""')
     return Tag(as_grammar(begin), as_grammar(content), tuple(as_grammar(e) for e in ends))
@@ -132,13 +158,13 @@ def separated(
     tags: Sequence[Part], separator: Part = "", *, at_least_one: bool = False, stop_after_first: bool = False
 ) -> Grammar:
     """Return any of `tags`, one after the other with `separator` between them and no other text."""
-    known = [as_grammar(t) for t in tags]
+    known = [as_grammar(t) for t in _list("tags", tags)]
     between = as_grammar(separator)
     one = ex.choice(*(t.expression for t in known))
     more = ex.EMPTY if stop_after_first else ex.repeat(ex.concat(between.expression, one))
     whole = ex.concat(one, more)
     found = whole if at_least_one else ex.optional(whole)
-    return built("separated", found, (*known, between), at_least_one, stop_after_first)
+    return built("separated", found, (*known, between), bool(at_least_one), bool(stop_after_first))
 
 
 def dispatch(rules: Sequence[tuple[Part, Part]], *, loop: bool = True, excludes: Sequence[str] = ()) -> Grammar:
@@ -153,12 +179,12 @@ def dispatch(rules: Sequence[tuple[Part, Part]], *, loop: bool = True, excludes:
     excludes : sequence of str
         Strings that may not occur in the free text.
     """
-    known = [(as_grammar(pattern), as_grammar(content)) for pattern, content in rules]
-    excluded = tuple(sorted({text_bytes(s) for s in excludes}))
+    known = [_rule(rule) for rule in _list("rules", rules)]
+    excluded = _excluded(excludes)
     watch = Watch.over([pattern.expression for pattern, _ in known], excluded)
     fired = ex.choice(*(ex.concat(watch.up_to(p.expression), content.expression) for p, content in known))
     found = ex.concat(ex.repeat(fired), watch.text) if loop else ex.choice(watch.text, fired)
-    return built("dispatch", found, [g for rule in known for g in rule], loop, excluded)
+    return built("dispatch", found, [g for rule in known for g in rule], bool(loop), excluded)
 
 
 def triggered(
@@ -184,8 +210,9 @@ def triggered(
     excludes : sequence of str
         Strings that may not occur in the free text.
     """
-    watched = [as_grammar(t) for t in (triggers if triggers is not None else [t.begin for t in tags])]
-    groups = _by_trigger(tags, watched)
+    known = [_tag(t) for t in _list("tags", tags)]
+    watched = [as_grammar(t) for t in ([t.begin for t in known] if triggers is None else _list("triggers", triggers))]
+    groups = _by_trigger(known, watched)
     rules = [(trigger, alternatives(*rests)) for trigger, rests in groups]
     text = dispatch(rules, loop=not stop_after_first, excludes=excludes)
     if not at_least_one:

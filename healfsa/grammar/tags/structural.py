@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from healfsa.arguments import listed, shown
+from healfsa.arguments import vocabulary as known_vocabulary
 from healfsa.errors import GrammarError, SchemaError, UnsupportedFeature, VocabularyError
 from healfsa.grammar import expression as ex
 from healfsa.grammar.grammar import Grammar
@@ -34,7 +36,7 @@ class Names:
     @classmethod
     def of(cls, vocabulary: Any) -> Names:
         """Read them from a `healfsa.Vocabulary` (None: nothing is known)."""
-        if vocabulary is None:
+        if known_vocabulary(vocabulary, GrammarError) is None:
             return cls({}, frozenset(), frozenset(), False)
         eos = frozenset(vocabulary.eos_ids)
         return cls(dict(vocabulary.specials), frozenset(vocabulary.added_text), eos, True)
@@ -61,8 +63,10 @@ def structural_tag(source: str | Mapping[str, Any], vocabulary: Any = None, *, s
     UnsupportedFeature
         For `max_tokens`: how many tokens were written is not a property of the text.
     """
-    value = _loads(source)
-    reader = _Reader(Names.of(vocabulary), tuple(specials))
+    value, names = _loads(source), listed(specials)
+    if names is None or not all(isinstance(name, str) for name in names):
+        raise GrammarError(f"specials must be a list of names, not {shown(specials)}")
+    reader = _Reader(Names.of(vocabulary), tuple(names))
     if "format" in value:
         return reader.read(value["format"], "/format")
     if "structures" in value:

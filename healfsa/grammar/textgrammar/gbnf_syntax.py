@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from healfsa.arguments import counted
 from healfsa.errors import UnsupportedFeature
 from healfsa.grammar.expression import Expression, Special, literal
 from healfsa.grammar.textgrammar.reader import Reader
@@ -86,8 +87,8 @@ class _Parser:
                 return self._again(Times(part, least, most), nested)
         at = self.read.at
         if found := self.read.match(_COUNT):
-            least = int(found[1])
-            upper = least if not found[2] else int(found[3]) if found[3] else None
+            least = counted(found[1])
+            upper = least if not found[2] else counted(found[3]) if found[3] else None
             if upper is not None and upper < least:
                 raise self.read.error("the bounds of a repetition are out of order", at)
             return self._again(Times(part, least, upper), nested)

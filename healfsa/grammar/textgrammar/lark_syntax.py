@@ -15,6 +15,7 @@ import json
 import re
 from dataclasses import dataclass, field
 
+from healfsa.arguments import counted
 from healfsa.errors import UnsupportedFeature
 from healfsa.grammar.textgrammar.reader import Reader
 
@@ -301,10 +302,10 @@ class _Parser:
             if self.read.take(sign):
                 return Again(at, part, least, most)
         if found := self.read.match(_TIMES):
-            return self._counted(part, at, int(found[1]), int(found[2] or found[1]))
+            return self._counted(part, at, counted(found[1]), counted(found[2] or found[1]))
         if found := self.read.match(_COUNT):
-            least = int(found[1] or 0)
-            return self._counted(part, at, least, least if not found[2] else int(found[3]) if found[3] else None)
+            least = counted(found[1] or "0")
+            return self._counted(part, at, least, least if not found[2] else counted(found[3]) if found[3] else None)
         return part
 
     def _counted(self, part: Tree, at: int, least: int, most: int | None) -> Tree:
