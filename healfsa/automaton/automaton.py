@@ -103,6 +103,8 @@ class Automaton:
             else:
                 program.add_body(number, rule.resolve())
                 bodies.append(number)
+                if self.deadline is not None and time.monotonic() > self.deadline:
+                    raise LimitExceeded("seconds", self.limits.seconds, self.limits.seconds, self.stage)
             number += 1
         return bodies
 
