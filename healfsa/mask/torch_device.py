@@ -66,3 +66,16 @@ def empty_rows(n: int, words: int, device: torch.device) -> torch.Tensor:
 def read(values: torch.Tensor) -> np.ndarray:
     """Return a tensor's values on the host, waiting for the device."""
     return values.cpu().numpy()
+
+
+def cuda_is_missing() -> str | None:
+    """Return why nothing runs on CUDA here, or None where it does."""
+    if not torch.cuda.is_available():
+        return "no CUDA device is at hand" if torch.version.cuda else "this torch was built without CUDA"
+    return None if find_spec("triton") is not None else "triton is not installed"
+
+
+def name_of(device: Any) -> str:
+    """Return what a device calls itself."""
+    place = torch.device(device)
+    return torch.cuda.get_device_name(place) if place.type == "cuda" else str(place)

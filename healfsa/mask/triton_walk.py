@@ -63,7 +63,7 @@ def _walk(
         j += 1
     words = tl.sum(tl.where(row > 0, 1, 0) << lane, axis=1)
     verdict = tl.load(ends + state, mask=state > 0, other=0)
-    words = words | tl.load(end_row + word, mask=(word < n_words) & (verdict == 1), other=0)
+    words = words | tl.load(end_row + word, mask=word < tl.where(verdict == 1, n_words, 0), other=0)
     tl.store(bits + k.to(tl.int64) * bits_row_stride + word, words, mask=word < n_words)
     met = tl.min(row) < 0
     if met | (verdict == 2) | (state < 0):

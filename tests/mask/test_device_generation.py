@@ -201,6 +201,7 @@ def test_states_are_given_back():
     assert device.nbytes == before
 
 
+@pytest.mark.skipif(FEW, reason="the interpreter copies what it is given")
 def test_masks_and_next_states_allocate_nothing():
     """What a CUDA graph needs: the same memory in every step."""
     engine = healfsa.Engine(vocabularies.byte_level())

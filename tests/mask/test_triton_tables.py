@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("triton")
 
 HERE = Path(__file__).parent
-FILES = ["test_device_tables.py", "test_device_rows.py", "test_device_generation.py"]
+FILES = ["test_device_tables.py", "test_device_rows.py", "test_device_generation.py", "test_bench_gpu.py"]
 
 
 def test_interpreted_kernels_pass_the_tests_of_the_cpu_kernels():
