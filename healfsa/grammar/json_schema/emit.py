@@ -73,6 +73,8 @@ class Emitter:
         return ex.choice(scalars, ex.Ref(rule))
 
     def _kept_scalars(self, shape: Shape) -> ex.Expression:
+        if type(self) is not Emitter:  # emitters of other texts share the writer, but not what is kept with it
+            return self.scalars(shape)
         found = leaves.texts(self.writer, shape)
         if found is None:
             found = self.scalars(shape)
