@@ -102,11 +102,11 @@ class CallGrammar:
         watch = Watch.over([trigger for trigger, _ in rules], self._excluded())
         if self.wish.choice == "none":
             return watch.text
-        fired = [ex.concat(watch.up_to(trigger), rest) for trigger, rest in rules]
+        fired = watch.fired(rules)
         loop = self.wish.parallel and any(layout.after == "text" for layout in self.layouts)
         if loop:
-            return ex.concat(ex.repeat(ex.choice(*fired)), watch.text)
-        return ex.choice(watch.text, *fired)
+            return ex.concat(ex.repeat(fired), watch.text)
+        return ex.choice(watch.text, fired)
 
     def _rules(self) -> list[tuple[ex.Expression, ex.Expression]]:
         """Return each trigger with what must follow it."""

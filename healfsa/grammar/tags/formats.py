@@ -182,7 +182,7 @@ def dispatch(rules: Sequence[tuple[Part, Part]], *, loop: bool = True, excludes:
     known = [_rule(rule) for rule in _list("rules", rules)]
     excluded = _excluded(excludes)
     watch = Watch.over([pattern.expression for pattern, _ in known], excluded)
-    fired = ex.choice(*(ex.concat(watch.up_to(p.expression), content.expression) for p, content in known))
+    fired = watch.fired([(pattern.expression, content.expression) for pattern, content in known])
     found = ex.concat(ex.repeat(fired), watch.text) if loop else ex.choice(watch.text, fired)
     return built("dispatch", found, [g for rule in known for g in rule], bool(loop), excluded)
 
@@ -254,7 +254,7 @@ def _parts(expression: ex.Expression) -> tuple[ex.Expression, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Watch:
-    """Free text under a set of triggers: `text` has none of them, `up_to` ends with one."""
+    """Free text under a set of triggers: `text` has none of them, `fired` ends with one and what follows it."""
 
     triggers: tuple[bytes, ...]
     excluded: tuple[bytes, ...]
@@ -270,10 +270,18 @@ class Watch:
         freetext.check(triggers, excluded)
         return cls(triggers, tuple(excluded), freetext.without((*triggers, *excluded)))
 
-    def up_to(self, pattern: ex.Expression) -> ex.Expression:
-        """Return free text that ends with `pattern`, the first that ends in it."""
-        if isinstance(pattern, ex.Literal):
-            return freetext.up_to(pattern.data, self.triggers, self.excluded)
+    def fired(self, rules: Sequence[tuple[ex.Expression, ex.Expression]]) -> ex.Expression:
+        """Return free text that ends with a pattern, the first that ends in it, and what follows that pattern."""
+        rests: dict[bytes, ex.Expression] = dict.fromkeys(self.triggers, ex.NOTHING)
+        found = []
+        for pattern, rest in rules:
+            if isinstance(pattern, ex.Literal):
+                rests[pattern.data] = ex.choice(rests[pattern.data], rest)
+            else:
+                found.append(ex.concat(self._up_to(pattern), rest))
+        return ex.choice(freetext.up_to_any(rests, self.excluded), *found) if rests else ex.choice(*found)
+
+    def _up_to(self, pattern: ex.Expression) -> ex.Expression:
         head = _parts(pattern)[0]
         if isinstance(head, ex.Special):
             return ex.concat(self.text, pattern)
