@@ -11,6 +11,7 @@ import pytest
 from healfsa.automaton import Automaton
 from healfsa.errors import EmptyLanguage, GrammarError, HealFSAError, LimitExceeded, SchemaError, UnsupportedFeature
 from healfsa.grammar import json_schema
+from healfsa.limits import Limits
 
 WRONG: list[tuple[Any, str]] = [
     ({"type": "foo"}, "#/type"),
@@ -161,6 +162,42 @@ def test_large_schemas_stay_cheap() -> None:
     for schema in large:
         Automaton.from_expression(json_schema(json.dumps(schema)).expression)
     assert time.process_time() - start < 30
+
+
+def test_a_compile_is_bounded_in_time() -> None:
+    branches = [{"type": "object", "required": [f"p{i}"], "properties": {f"p{i}": {"minimum": i}}} for i in range(9000)]
+    with pytest.raises(LimitExceeded) as caught:
+        json_schema({"oneOf": branches}, limits=Limits(seconds=0.5))
+    assert caught.value.limit == "seconds"
+
+
+def test_a_pattern_is_bounded_in_length() -> None:
+    with pytest.raises(UnsupportedFeature) as caught:
+        json_schema({"properties": {"a": {"pattern": "a" * 1_000_000}}})
+    assert caught.value.pointer == "#/properties/a/pattern"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["properties", "enum", "anyOf", "definitions", "allOf", "words"])
+def test_ten_megabytes(kind: str) -> None:
+    """A grammar or a limit, within a minute and a half of CPU."""
+    start = time.process_time()
+    schema = {
+        "properties": lambda: {"properties": {f"p{i}": {"type": "string", "title": "x" * 90} for i in range(80_000)}},
+        "enum": lambda: {"enum": [f"value-{i:08}-{'y' * 25}" for i in range(220_000)]},
+        "anyOf": lambda: {"anyOf": [{"properties": {f"p{i}": {"maximum": i}}} for i in range(200_000)]},
+        "definitions": lambda: {
+            "$defs": {f"d{i}": {"items": {"$ref": f"#/$defs/d{(i + 1) % 150_000}"}} for i in range(150_000)},
+            "$ref": "#/$defs/d0",
+        },
+        "allOf": lambda: {"allOf": [{"properties": {f"p{i}": {"type": "string"}}} for i in range(150_000)]},
+        "words": lambda: {"patternProperties": {f"^p{i}$": {"type": "string"} for i in range(200_000)}},
+    }[kind]()
+    try:
+        Automaton.from_expression(json_schema(json.dumps(schema)).expression)
+    except LimitExceeded as error:
+        assert error.limit in ("seconds", "nodes", "bytes")
+    assert time.process_time() - start < 90
 
 
 def test_options_are_checked() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from healfsa.errors import GrammarError
 from healfsa.grammar import Style
+from healfsa.grammar.tags.arguments import arguments
 from tests.schema.corpus import Judge
 
 PERSON = {
@@ -117,3 +118,11 @@ def test_wrong_styles_are_errors() -> None:
     for make in (lambda: Style(white_space="tight"), lambda: Style(indent=-1), lambda: Judge({}, "cosy")):
         with pytest.raises(GrammarError):
             make()
+
+
+def test_argument_styles_change_nothing_of_json() -> None:
+    """Emitters of other texts share the writer of a style; what is kept with it must be JSON."""
+    arguments({"type": "object", "properties": {"a": {}, "b": {"type": "boolean"}}}, "pythonic")
+    judge = Judge({"type": "array"})
+    assert judge.accepts("[true,null,[false]]") and not judge.accepts("[True]")
+    assert Judge({"type": "boolean"}).accepts("true") and not Judge({"type": "boolean"}).accepts("True")

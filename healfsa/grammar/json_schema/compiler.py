@@ -19,6 +19,7 @@ from typing import Any
 from healfsa.errors import EmptyLanguage, LimitExceeded, SchemaError, UnsupportedFeature
 from healfsa.grammar import expression as ex
 from healfsa.grammar.json_schema import drafts, keywords_scalar, leaves, numbers
+from healfsa.grammar.json_schema.clock import Clock
 from healfsa.grammar.json_schema.emit import Emitter
 from healfsa.grammar.json_schema.matching import matches
 from healfsa.grammar.json_schema.nodes import (
@@ -39,6 +40,7 @@ from healfsa.grammar.json_schema.shapes import EVERYTHING, NONE, Algebra, Shape
 from healfsa.grammar.json_schema.strings_text import StringText, fixed_start
 from healfsa.grammar.json_schema.style import Style
 from healfsa.grammar.json_schema.text import RawWriter, writer_of
+from healfsa.limits import Limits
 
 MOST_NESTED = 100
 MOST_GUESSES = 4
@@ -70,12 +72,14 @@ class Compiler:
         resolver: Callable[[str], Any] | None,
         warn: bool,
         references: References | None = None,
+        limits: Limits | None = None,
     ) -> None:
+        self.clock = Clock(limits)
         self.warn = warn
         self.references = references or References(schema, draft, resolver)
         self.track = uses_unevaluated(schema)
         self.formulas = Formulas()
-        self.algebra = Algebra(self.formulas, self.holds, self.known)
+        self.algebra = Algebra(self.formulas, self.holds, self.known, self.clock)
         self.writer = writer_of(style)
         self.strings = StringText(self.writer)
         self.raw = StringText(RawWriter())
@@ -100,6 +104,7 @@ class Compiler:
             return EVERYTHING if node is TRUE else NONE
         found = self._shapes.get(node)
         if found is None:
+            self.clock.check()
             if node in self._active:
                 raise Loop("the schema refers to itself with nothing between", _pointer(node), "$ref")
             if len(self._active) >= MOST_NESTED:
@@ -322,6 +327,7 @@ class Compiler:
             raise EmptyLanguage("no JSON value satisfies the schema", self.emptied.get(root, "#"))
         found = self.emitter.document(root)
         while self.emitter.waiting:
+            self.clock.check()
             self.emitter.waiting.popleft().resolve()
         if isinstance(found, ex.Nothing):
             raise EmptyLanguage("no JSON value satisfies the schema", self.emptied.get(root, "#"))

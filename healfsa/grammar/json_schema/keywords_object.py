@@ -57,7 +57,8 @@ def group(compiler, place: Place, keyword: str) -> Shape | None:
     found = Objects(listed, tuple(names), implicit=not closed and not patterns)
     families = _families(compiler, matched, other)
     listed += tuple((n, TRUE) for w in words.values() for n in sorted(w) if n not in names)
-    merged = {n: _merged(compiler, n, node, tuple(nodes.items())) for n, node in listed}
+    fixed = _by_word(nodes, words)
+    merged = {n: _merged(compiler, n, node, matched, fixed.get(n, ())) for n, node in listed}
     seen = Seen(frozenset(names), frozenset(patterns), closed) if compiler.track else objects.NOT_SEEN
     return with_objects(
         objects.tidy(replace(found, listed=tuple(merged.items()), families=families, seen=seen), compiler.holds)
@@ -69,14 +70,27 @@ def _pattern_node(compiler, place: Place, pattern: str, schema: Any) -> Node:
     return compiler.child(place, schema, "patternProperties", pattern)
 
 
-def _merged(compiler, name: str, node: Node, matched: tuple[tuple[str, Node], ...]) -> Node:
-    return compiler.formulas.all_of(node, *(n for p, n in matched if compiler.holds(KeyTest(p), name)))
+def _by_word(nodes: dict[str, Node], words: dict[str, frozenset[str]]) -> dict[str, list[Node]]:
+    """Return, for each word of a pattern that is a list of words, the formulas that hold there."""
+    found: dict[str, list[Node]] = {}
+    for pattern, texts in words.items():
+        for text in texts:
+            found.setdefault(text, []).append(nodes[pattern])
+    return found
+
+
+def _merged(
+    compiler, name: str, node: Node, matched: tuple[tuple[str, Node], ...], fixed: list[Node] | tuple[()]
+) -> Node:
+    """Return the formula of a listed name: its own, and those of the patterns that fit it."""
+    return compiler.formulas.all_of(node, *fixed, *(n for p, n in matched if compiler.holds(KeyTest(p), name)))
 
 
 def _families(compiler, matched: tuple[tuple[str, Node], ...], other: Node) -> tuple[Family, ...]:
     """Return disjoint families for every set of patterns that may fit one key together."""
     found: list[tuple[frozenset[KeyTest], list[Node]]] = [(frozenset(), [])]
     for pattern, node in matched:
+        compiler.clock.check()
         grown = []
         for tests, nodes in found:
             grown.append((tests | {KeyTest(pattern)}, [*nodes, node]))

@@ -23,6 +23,7 @@ from healfsa.grammar.json_schema.values import count, kind, number
 
 _WHOLE = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 _UNSIGNED = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
+MOST_PATTERN = 250_000  # characters; about 25 µs each
 
 
 def with_numbers(**facts: Any) -> Shape:
@@ -83,6 +84,9 @@ def check_pattern(place: Place, value: Any, *tokens: str) -> None:
     """Raise `SchemaError` (with the pointer and the pattern's caret) unless `value` is a pattern."""
     if not isinstance(value, str):
         raise SchemaError(f"a pattern must be a string, not {kind(value)}", place.at(*tokens), tokens[0])
+    if len(value) > MOST_PATTERN:
+        detail = f"of {len(value):,} characters; at most {MOST_PATTERN:,} are read"
+        raise UnsupportedFeature(tokens[0], pointer=place.at(tokens[0]), detail=detail)
     try:
         tree_of(value)
     except GrammarError as error:

@@ -115,10 +115,7 @@ def branches(compiler, place: Place, value: Any, keyword: str) -> list[Shape]:
 
 def all_of(compiler, place: Place, value: Any) -> Shape:
     """`allOf`: every one."""
-    found = EVERYTHING
-    for shape in branches(compiler, place, value, "allOf"):
-        found = compiler.algebra.meet(found, shape)
-    return found
+    return compiler.algebra.meet_all(branches(compiler, place, value, "allOf"))
 
 
 def any_of(compiler, place: Place, value: Any) -> Shape:

@@ -15,6 +15,7 @@ from healfsa.grammar.grammar import Grammar, make_grammar
 from healfsa.grammar.json_schema.compiler import Compiler
 from healfsa.grammar.json_schema.sources import read
 from healfsa.grammar.json_schema.style import Style, style_of
+from healfsa.limits import Limits
 
 
 def json_schema(
@@ -23,6 +24,7 @@ def json_schema(
     draft: str | None = None,
     resolver: Callable[[str], Any] | None = None,
     on_unsupported: str = "error",
+    limits: Limits | None = None,
 ) -> Grammar:
     """Return the grammar of the JSON texts that a schema accepts.
 
@@ -39,6 +41,8 @@ def json_schema(
         From a URI to a schema, for references that leave the document.
     on_unsupported : {"error", "warn"}
         What cannot be enforced exactly is an error, or (on request) only a line of `grammar.report()`.
+    limits : Limits, optional
+        `seconds` bounds this call.
 
     Raises
     ------
@@ -48,6 +52,8 @@ def json_schema(
         Valid, but not enforceable.
     EmptyLanguage
         No JSON value satisfies the schema.
+    LimitExceeded
+        Nested too deeply, or not compiled in time.
 
     Examples
     --------
@@ -59,7 +65,7 @@ def json_schema(
         raise GrammarError(f"resolver must be a function, not {shown(resolver)}", hint="from a URI to a schema")
     wanted = style_of(style)
     source, text = read(schema)
-    compiler = Compiler(source, wanted, draft, resolver, on_unsupported == "warn")
+    compiler = Compiler(source, wanted, draft, resolver, on_unsupported == "warn", limits=limits)
     expression = compiler.expression()
     options = (wanted.key(), draft, on_unsupported)
     return make_grammar(expression, "json_schema", text, *options, report_entries=tuple(compiler.report.values()))

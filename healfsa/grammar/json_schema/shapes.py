@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 from healfsa.errors import UnsupportedFeature
 from healfsa.grammar.json_schema import arrays, numbers, objects, strings
 from healfsa.grammar.json_schema.arrays import Arrays, Aside, Contains
+from healfsa.grammar.json_schema.clock import Clock
 from healfsa.grammar.json_schema.nodes import FALSE, TRUE, Formulas, Node
 from healfsa.grammar.json_schema.numbers import Numbers
 from healfsa.grammar.json_schema.objects import Holds, Objects
@@ -56,12 +58,14 @@ class Algebra:
     formulas: Formulas
     holds: Holds
     known: Callable[[Node], Shape | None]
+    clock: Clock = field(default_factory=Clock)
     judged: dict[tuple[Node, Node, int], bool] = field(default_factory=dict)
 
     def meet(self, a: Shape, b: Shape) -> Shape:
         """Return the intersection."""
         if a is EVERYTHING or b is EVERYTHING:
             return b if a is EVERYTHING else a
+        self.clock.check()
         return Shape(
             a.null and b.null,
             a.booleans & b.booleans,
@@ -70,6 +74,13 @@ class Algebra:
             _product(a.arrays, b.arrays, arrays.ALL, self.meet_arrays, self._aside_array),
             self._meet_all_objects(a.objects, b.objects),
         )
+
+    def meet_all(self, shapes: list[Shape]) -> Shape:
+        """Return the intersection of all; in halves, so that many that list a name each do not cost their square."""
+        if len(shapes) <= 8:
+            return reduce(self.meet, shapes, EVERYTHING)
+        half = len(shapes) // 2
+        return self.meet(self.meet_all(shapes[:half]), self.meet_all(shapes[half:]))
 
     def _meet_all_objects(self, a: tuple[Objects, ...], b: tuple[Objects, ...]) -> tuple[Objects, ...]:
         """Return the product of two unions, without the pairs that plainly exclude each other."""
@@ -161,6 +172,7 @@ class Algebra:
 
     def apart(self, a: Shape, b: Shape, depth: int = 3) -> bool:
         """Say whether the shapes are cheaply seen to have no value in common."""
+        self.clock.check()
         if (a.null and b.null) or a.booleans & b.booleans:
             return False
         if any(numbers.meet(x, y) is not None for x in a.numbers for y in b.numbers):
