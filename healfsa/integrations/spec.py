@@ -27,6 +27,8 @@ _MAKERS: dict[str, Callable[..., healfsa.Grammar]] = {
     "lark": lambda source: healfsa.lark(source),
 }
 _STRINGS = re.compile(r"'(?:[^'\\]|\\.)*'" + r'|"(?:[^"\\]|\\.)*"')
+#: Where only a JSON Schema can be sent: a schema that holds nothing but this keyword carries a spec.
+SPEC_KEYWORD = "x-healfsa"
 _OPTIONS = ("dialect", "style")
 _TRIALS: tuple[tuple[str, dict[str, str]], ...] = (
     ("regex", {}), ("regex", {"dialect": "ecma"}), ("json", {}), ("json", {"style": "compact"}),

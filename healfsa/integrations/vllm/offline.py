@@ -19,10 +19,8 @@ from vllm.sampling_params import StructuredOutputsParams
 import healfsa
 from healfsa.errors import HealFSAError, PromptError
 from healfsa.healing import TextStream
-from healfsa.integrations.spec import Spec
+from healfsa.integrations.spec import SPEC_KEYWORD, Spec
 from healfsa.integrations.vllm.setup import FIELD, engine_of
-
-SPEC_KEYWORD = "x-healfsa"
 
 
 class Generator:

@@ -23,10 +23,8 @@ from vllm.v1.structured_output.backend_types import (
 
 import healfsa
 from healfsa.errors import GrammarError, MatcherError
-from healfsa.integrations.spec import Spec, make
+from healfsa.integrations.spec import SPEC_KEYWORD, Spec, make
 from healfsa.integrations.vllm.setup import engine_of
-
-SPEC_KEYWORD = "x-healfsa"
 
 
 class HealFSAGrammar(StructuredOutputGrammar):

@@ -1,0 +1,124 @@
+"""mlx-lm: healed and constrained generation with MLX models.
+
+In: an mlx-lm model, its tokenizer, prompts, grammars. Out: what follows the prompt, whole or in pieces; logits
+    processors.
+Idea: a processor's state is a function of what stands behind the first call's tokens; text is made from the ids.
+Cost: one accepted token, one mask row and one pass over the logits a step.
+Source: mlx-lm 0.32.
+Not here: sampling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+
+import healfsa
+from healfsa.integrations.history import SequenceMask
+from healfsa.integrations.remote import pieces
+
+_ENGINES: dict[str, healfsa.Engine] = {}
+
+
+def engine_for(model: Any, tokenizer: Any) -> healfsa.Engine:
+    """Return the engine of an mlx-lm model and its tokenizer (the wrapper, or the transformers tokenizer inside)."""
+    inner = getattr(tokenizer, "_tokenizer", tokenizer)
+    ends = getattr(tokenizer, "eos_token_ids", None)
+    own = [inner.eos_token_id] if inner.eos_token_id is not None else []
+    width = getattr(getattr(model, "args", None), "vocab_size", None) or len(inner)
+    vocabulary = healfsa.Vocabulary.from_tokenizer(
+        inner, vocab_size=int(width), eos_ids=tuple(dict.fromkeys([*own, *sorted(ends or ())])) or None
+    )
+    return _ENGINES.setdefault(vocabulary.fingerprint, healfsa.Engine(vocabulary))
+
+
+def masked(logits: Any, bitmask: np.ndarray) -> Any:
+    """Return MLX logits [rows, V] with what the bitmask forbids at -inf."""
+    bits = np.unpackbits(bitmask.view(np.uint8), axis=1, bitorder="little")[:, : logits.shape[-1]]
+    allowed = mx.array(bits.astype(np.bool_))
+    return mx.where(allowed, logits, mx.array(-float("inf"), dtype=logits.dtype))
+
+
+class LogitsProcessor:
+    """Masks one sequence; for ``mlx_lm.stream_generate(..., logits_processors=[processor])``.
+
+    Parameters
+    ----------
+    engine : Engine
+    grammar : Grammar, Index or None
+    healed : Boundary, optional
+        What `engine.heal` returned; the model must be given ``healed.input_ids`` as its prompt.
+    """
+
+    def __init__(self, engine: healfsa.Engine, grammar: Any = None, healed: Any = None) -> None:
+        self._mask = SequenceMask(engine, engine.matcher(grammar, prompt=healed))
+        self._width: int | None = None
+
+    def __call__(self, tokens: Any, logits: Any) -> Any:
+        """Return the masked logits [1, V]; `tokens` are prompt and output."""
+        ids = np.array(tokens).reshape(-1)
+        if self._width is None or len(ids) < self._width:
+            self._width = len(ids)
+        return masked(logits.reshape(1, -1), self._mask.after(ids[self._width :])).reshape(logits.shape)
+
+
+class Generator:
+    """Heals, constrains and generates over an mlx-lm model.
+
+    Parameters
+    ----------
+    model, tokenizer
+        As ``mlx_lm.load`` returns them.
+    engine : Engine, optional
+        That of `engine_for` if it is not given.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, engine: healfsa.Engine | None = None) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.engine = engine or engine_for(model, tokenizer)
+
+    def generate(self, prompts: Any, grammar: Any = None, **options: Any) -> Any:
+        """Continue one prompt, or each of a list, one after the other.
+
+        Parameters
+        ----------
+        prompts : str, bytes, token ids, or a list of texts
+        grammar : Grammar, Index or None
+        heal, prefill, max_new_tokens, stop
+            As for `healfsa.integrations.transformers.generate`.
+        **options
+            Everything else goes to ``mlx_lm.generate.generate_step`` (sampler, prompt_cache, ...); greedy unless a
+            sampler is given.
+        """
+        if isinstance(prompts, (list, tuple)) and not all(isinstance(item, int) for item in prompts):
+            return [self.generate(each, grammar, **options) for each in prompts]
+        return "".join(self.stream(prompts, grammar, **options))
+
+    def stream(self, prompt: Any, grammar: Any = None, **options: Any) -> Iterator[str]:
+        """Yield the continuation of one prompt in pieces."""
+        heal, prefill, stop = options.pop("heal", "auto"), options.pop("prefill", None), options.pop("stop", ())
+        reading = {"parse_special": True} if isinstance(prompt, (str, bytes)) else {}
+        boundary = self.engine.heal(prompt, heal, prefill, least=1, **reading)
+        budget = options.pop("max_new_tokens", 256) + boundary.n_removed
+        processor = LogitsProcessor(self.engine, grammar, boundary)
+        return pieces(self.engine, boundary, self._ids(boundary.input_ids, budget, processor, options), stop)
+
+    def _ids(self, ids: list[int], budget: int, processor: Any, options: dict[str, Any]) -> Iterator[list[int]]:
+        """Yield the generated ids up to the end of the text."""
+        from mlx_lm.generate import generate_step
+
+        ends = set(self.engine.vocabulary.eos_ids)
+        prompt = mx.array(ids or [self._start_id()])
+        steps = generate_step(prompt, self.model, max_tokens=budget, logits_processors=[processor], **options)
+        for token, _ in steps:
+            if int(token) in ends:
+                return
+            yield [int(token)]
+
+    def _start_id(self) -> int:
+        vocabulary = self.engine.vocabulary
+        return vocabulary.bos_id if vocabulary.bos_id is not None else vocabulary.eos_ids[0]
