@@ -125,8 +125,11 @@ def mask_owed(logits, states, words, records, data, offsets, vocab_size, minus_i
         state = states[k]
         if state < 0 or state >= len(records) or records[state, ROW] >= 0:
             continue
+        byte = records[state, BYTE]
         for t in range(vocab_size):
-            if behind_owed(state, t, words, records, data, offsets) == REJECTED:
+            start = offsets[t]
+            fits = start < offsets[t + 1] and data[start] == byte  # most tokens stop here
+            if not fits or behind_owed(state, t, words, records, data, offsets) == REJECTED:
                 logits[k, t] = minus_infinity
         forbid_range(logits, k, vocab_size, logits.shape[1], minus_infinity)
 
@@ -155,10 +158,9 @@ def mask_ranks(logits, bits, rank_of, ranges, vocab_size, minus_infinity):
     """Keep the tokens whose rank lies in one of the row's ranges and that its bits allow (no words: all)."""
     for k in range(logits.shape[0]):
         for t in range(vocab_size):
-            inside = False
+            inside, rank = False, rank_of[t]
             for r in range(ranges.shape[1]):
-                inside |= ranges[k, r, 0] <= rank_of[t] < ranges[k, r, 1]
-            inside &= rank_of[t] >= 0
+                inside = inside or (rank >= max(ranges[k, r, 0], 0) and rank < ranges[k, r, 1])
             if inside and bits.shape[1] > 0:
                 inside = bits[k, t >> 5] >> (t & 31) & 1 != 0
             if not inside:

@@ -71,6 +71,7 @@ class Job:
     n_bytes: int
     call: Callable[[int], object]
     result: torch.Tensor
+    recordable: bool = True  # into a CUDA graph: it uploads nothing
 
 
 def vocabulary(size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -136,13 +137,14 @@ def jobs(
     yield Job("bitmask, half the bits", moved, lambda k: torch_logits.apply(logits[k], bits, rows, None), logits[0])
     step = given.pool.take(range(batch), lambda k: row[k])
     pooled = given.pool.bits, step.numbers, list(step.places), size
-    given.pool.drop(step)
+    given.pool.mask(logits[0], step)  # waits for the copies, on the device
     yield Job("rows of the pool", moved, lambda k: torch_logits.apply_pooled(logits[k], *pooled), logits[0])
     ranges = torch.tensor([[[0, size // 100], [size // 2, size // 2 + 1]]] * batch, dtype=torch.int32, device=device)
     moved = batch * (size - size // 100) * width + 4 * size
     yield Job("rank ranges", moved, lambda k: mask_ranks(logits[k], given.rank_of, ranges, None, kernels), logits[0])
     made = torch.empty((batch, words_for(size)), dtype=torch.int32, device=device)
-    yield Job("walk to rows", 12 * size + batch * size // 8, lambda k: given.walk.rows([2] * batch, made), made)
+    moved = 12 * size + batch * size // 8
+    yield Job("walk to rows", moved, lambda k: given.walk.rows([2] * batch, made), made, recordable=False)
     moving = given.tables.states([given.states["wide"]] * batch)
     tokens = torch.from_numpy(np.resize(given.moving, batch)).to(device)
     yield Job("next states", 48 * batch, lambda k: given.tables.advance(moving, tokens), moving)
@@ -172,21 +174,19 @@ def measure(
                 one = batch * size * torch.empty(0, dtype=kind).element_size()
                 buffers = max(1, min(64, BEYOND_CACHE // one)) if given.tables.device.type == "cuda" else 1
                 for job in jobs(given, batch, kind, buffers, kernels):
-                    spent = _microseconds(job.call, buffers, given.tables.device)
+                    spent = _microseconds(job, buffers, given.tables.device)
                     yield Measured(job.name, dtype, batch, size, spent, job.n_bytes)
 
 
-def _microseconds(call: Callable[[int], object], buffers: int, device: torch.device) -> float:
+def _microseconds(job: Job, buffers: int, device: torch.device) -> float:
     if device.type != "cuda":
-        return _microseconds_here(call)
+        return _microseconds_here(job.call)
     for k in range(buffers):  # what is compiled or cached at first use
-        call(k)
+        job.call(k)
     torch.cuda.synchronize(device)
-    try:
-        return _of_graph(call, buffers)
-    except RuntimeError:  # a call that uploads cannot be recorded; then launch gaps are part of the time
-        torch.cuda.synchronize(device)
-        return _between_events(lambda: [call(k % buffers) for k in range(LAUNCHES)])
+    if job.recordable:
+        return _of_graph(job.call, buffers)
+    return _between_events(lambda: [job.call(k % buffers) for k in range(LAUNCHES)])  # launch gaps included
 
 
 def _of_graph(call: Callable[[int], object], buffers: int) -> float:

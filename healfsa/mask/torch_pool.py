@@ -109,14 +109,24 @@ class DeviceRows:
         """
         self._check(logits, step)
         table = logits if logits.dim() == 2 else logits[None]
-        if self._side is not None and step.copied is not None:
-            torch.cuda.current_stream(self.device).wait_event(step.copied)
-        torch_logits.apply_pooled(table, self.bits, step.numbers, step.places, self.vocab_size)
-        if self._side is not None:
-            done = torch.cuda.Event()
-            done.record(torch.cuda.current_stream(self.device))
-            self._last_use.update((place, done) for place in step.places if place >= 0)
+        if self._side is None:
+            torch_logits.apply_pooled(table, self.bits, step.numbers, step.places, self.vocab_size)
+        else:
+            self._mask_in_order(table, step, torch.cuda.current_stream(self.device))
         self.drop(step)
+
+    def _mask_in_order(self, table: torch.Tensor, step: Step, stream: Any) -> None:
+        """Mask behind the copies, and remember that the rows were read (behind other streams that read them, too)."""
+        if step.copied is not None:
+            stream.wait_event(step.copied)
+        torch_logits.apply_pooled(table, self.bits, step.numbers, step.places, self.vocab_size)
+        places = [place for place in step.places if place >= 0]
+        for before, event in {self._last_use[place] for place in places if place in self._last_use}:
+            if before != stream:
+                stream.wait_event(event)
+        done = torch.cuda.Event()
+        done.record(stream)
+        self._last_use.update((place, (stream, done)) for place in places)
 
     def drop(self, step: Step) -> None:
         """Let go of a step without masking; of one that is let go already nothing is left to do."""
@@ -177,7 +187,7 @@ class DeviceRows:
         with nullcontext() if self._side is None else torch.cuda.stream(self._side):
             for (place, _), row in zip(fresh, rows, strict=True):
                 if self._side is not None and place in self._last_use:
-                    self._side.wait_event(self._last_use.pop(place))
+                    self._side.wait_event(self._last_use.pop(place)[1])
                 self.bits[place].copy_(row, non_blocking=True)
             self.n_uploaded += len(fresh)
             if self._side is None:

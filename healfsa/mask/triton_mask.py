@@ -15,22 +15,25 @@ import triton
 import triton.language as tl
 
 from healfsa.mask.shapes import plan
-from healfsa.mask.torch_device import as_current
+from healfsa.mask.torch_device import as_current, upload
 from healfsa.mask.triton_tables import spread
 
 BLOCK = 4096
 
 
+ALL, CHOSEN, POOLED = range(3)  # row k of both; row k of the bits by a row of the logits; the other way round
+
+
 @triton.jit
 def _forbid(
     logits, bitmask, numbers, bound, width, vocab_size,
-    row_stride, column_stride, bits_row_stride, bits_column_stride, POOLED: tl.constexpr, SIZE: tl.constexpr,
+    row_stride, column_stride, bits_row_stride, bits_column_stride, MODE: tl.constexpr, SIZE: tl.constexpr,
 ):  # fmt: skip
     k = tl.program_id(0)
-    number = tl.load(numbers + k).to(tl.int64)  # POOLED: the row of the bitmask; else the row of the logits
+    number = k.to(tl.int64) if MODE == 0 else tl.load(numbers + k).to(tl.int64)
     if (number >= 0) & (number < bound):
-        row = k.to(tl.int64) if POOLED else number
-        source = number if POOLED else k.to(tl.int64)
+        row = k.to(tl.int64) if MODE == 2 else number
+        source = number if MODE == 2 else k.to(tl.int64)
         first = tl.program_id(1) * SIZE
         word_index = first // 32 + tl.arange(0, SIZE // 32)
         words = tl.load(
@@ -48,32 +51,29 @@ def apply(logits: torch.Tensor, bits: torch.Tensor, rows: Iterable[int] | None, 
     """Write minus infinity into `logits` wherever `bits` forbids, on the tensor's own device and current stream.
 
     `rows` may be an int64 tensor on the device: it is then used as it is, and entries outside the batch are skipped.
+    Other rows are copied there without waiting.
     """
     table = logits if logits.dim() == 2 else logits[None]
     batch, width = table.shape
     if isinstance(rows, torch.Tensor) and rows.device == table.device and rows.dtype == torch.int64 and rows.dim() == 1:
-        size = plan((rows.numel(), width), tuple(bits.shape), None, vocab_size).vocab_size
-        targets = rows.contiguous()
+        size, numbers = plan((rows.numel(), width), tuple(bits.shape), None, vocab_size).vocab_size, rows.contiguous()
     else:
         work = plan((batch, width), tuple(bits.shape), rows, vocab_size)
-        size, targets = work.vocab_size, torch.from_numpy(work.targets).to(table.device, non_blocking=True)
-    if targets.numel() == 0 or width == 0:
-        return
-    _launch(table, bits, targets, batch, size, False)
+        size, numbers = work.vocab_size, bits if rows is None else upload(work.targets, table.device)
+    _launch(table, bits, numbers, batch, size, ALL if rows is None else CHOSEN)
 
 
 def apply_pooled(table: torch.Tensor, bits: torch.Tensor, numbers: torch.Tensor, vocab_size: int) -> None:
     """Mask row k of `table` by row numbers[k] of `bits` (int32[B] on the device; a negative one: not at all)."""
-    if 0 not in table.shape:
-        _launch(table, bits, numbers, bits.shape[0], vocab_size, True)
+    _launch(table, bits, numbers, bits.shape[0], vocab_size, POOLED)
 
 
-def _launch(
-    table: torch.Tensor, bits: torch.Tensor, numbers: torch.Tensor, bound: int, size: int, pooled: bool
-) -> None:
-    width = table.shape[1]
+def _launch(table: torch.Tensor, bits: torch.Tensor, numbers: torch.Tensor, bound: int, size: int, mode: int) -> None:
+    width, count = table.shape[1], len(bits) if mode == ALL else len(numbers)
+    if width == 0 or count == 0:
+        return
     with as_current(table.device):
-        _forbid[(numbers.numel(), triton.cdiv(width, BLOCK))](
+        _forbid[(count, triton.cdiv(width, BLOCK))](
             table, bits, numbers, bound, width, size,
-            table.stride(0), table.stride(1), bits.stride(0), bits.stride(1), POOLED=pooled, SIZE=BLOCK,
+            table.stride(0), table.stride(1), bits.stride(0), bits.stride(1), MODE=mode, SIZE=BLOCK,
         )  # fmt: skip

@@ -51,6 +51,11 @@ a, b, bits = x.clone(), x.clone(), masks(3, 100)
 triton_mask.apply(a, bits, torch.tensor([3, 9, -1]), None)   # rows on the device are not read back: 9 is skipped
 apply_bitmask(b, bits, [3, -1, -1])
 assert torch.equal(a.view(torch.int32), b.view(torch.int32))
+bits, numbers = masks(5, 97), torch.tensor([4, -1, 0, 4], dtype=torch.int32)   # rows of a pool
+a, b = x.clone(), x.clone()
+triton_mask.apply_pooled(a, bits, numbers, 97)
+apply_bitmask(b, bits[[4, 0, 0, 4]], [0, -1, 2, 3], vocab_size=97)
+assert torch.equal(a.view(torch.int32), b.view(torch.int32))
 try:
     triton_mask.apply(x, masks(4, 200), None, None)
 except MaskShapeError:

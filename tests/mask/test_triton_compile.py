@@ -15,6 +15,7 @@ from triton.compiler import ASTSource
 from healfsa.mask import triton_mask, triton_tables, triton_walk
 
 LOGITS = {"logits": "*fp32", "bits": "*i32"}
+BITS = {"bitmask": "*i32"}
 ROWS = dict(logits="*fp32", states="*i32", words="*i32", records="*i32", data="*u8", offsets="*i32", tokens="*i64")
 ONE = {"column_stride": 1, "state_stride": 1, "bits_column_stride": 1, "token_stride": 1}
 KERNELS = {
@@ -23,11 +24,12 @@ KERNELS = {
     "mask by states, bfloat16": (triton_tables._mask_states, ROWS | {"logits": "*bf16"}, {"PAGES": 4}, 4),
     "mask of owed bytes": (triton_tables._mask_owed, ROWS, {"SIZE": triton_tables.LANES}, 4),
     "next states": (triton_tables._advance, ROWS, {}, 1),
-    "bitmask": (
-        triton_mask._forbid, LOGITS | {"bitmask": "*i32", "numbers": "*i64"}, {"SIZE": 4096, "POOLED": False}, 4
+    "bitmask": (triton_mask._forbid, LOGITS | BITS | {"numbers": "*i32"}, {"SIZE": 4096, "MODE": triton_mask.ALL}, 4),
+    "chosen rows": (
+        triton_mask._forbid, LOGITS | BITS | {"numbers": "*i64"}, {"SIZE": 4096, "MODE": triton_mask.CHOSEN}, 4
     ),
     "pooled rows": (
-        triton_mask._forbid, LOGITS | {"bitmask": "*i32", "numbers": "*i32"}, {"SIZE": 4096, "POOLED": True}, 4
+        triton_mask._forbid, LOGITS | BITS | {"numbers": "*i32"}, {"SIZE": 4096, "MODE": triton_mask.POOLED}, 4
     ),
     "ranks": (
         triton_walk._mask_ranks, LOGITS | {"rank_of": "*i32", "ranges": "*i32"}, {"SIZE": 32, "HAS_BITS": True}, 4
