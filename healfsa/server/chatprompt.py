@@ -72,7 +72,7 @@ def read_chat(fields: Fields) -> Chat:
 
 def _turn(message: Any, path: str) -> dict[str, Any]:
     """Return a message as templates expect it: text in one piece, arguments of calls as values."""
-    if not isinstance(message, dict) or message.get("role") not in ROLES:
+    if not isinstance(message, dict) or not isinstance(message.get("role"), str) or message["role"] not in ROLES:
         raise ApiError(f"{path} must be an object with a known role", param=path)
     turn = {key: value for key, value in message.items() if value is not None}
     if turn["role"] == "developer":

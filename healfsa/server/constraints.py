@@ -10,15 +10,20 @@ Not here: tools (toolfields), compiling (engine).
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import healfsa
 from healfsa.errors import HealFSAError
+from healfsa.server.budget import watch
 from healfsa.server.errors import ApiError, translated
 from healfsa.server.fields import Fields
 from healfsa.server.settings import Settings
+
+log = logging.getLogger("healfsa.server")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +62,15 @@ class Constraints:
     def make(self, param: str, maker: Callable[..., healfsa.Grammar], source: Any, **options: Any) -> Constraint:
         """Return what a maker makes of a source; its errors name the field."""
         self._bounded(param, source)
+        return Constraint(self.built(param, lambda: maker(source, **options)), param)
+
+    def built(self, param: str, maker: Callable[[], T]) -> T:
+        """Return what a maker makes, in bounded time; its errors name the field."""
         try:
-            return Constraint(maker(source, **options), param)
+            return watch.run(maker, self.settings.compile_seconds)
         except HealFSAError as failure:
             raise translated(failure, param) from None
-        except RecursionError:
+        except (RecursionError, MemoryError):
             raise ApiError(f"{param} is nested too deeply", param=param, code="too_deep") from None
 
     def _bounded(self, param: str, source: Any) -> None:
@@ -102,7 +111,12 @@ class Constraints:
         """Return the grammar of a structural tag."""
         from healfsa.grammar.tags import structural_tag
 
-        return self.make(param, structural_tag, value, vocabulary=self.vocabulary)
+        try:
+            return self.make(param, structural_tag, value, vocabulary=self.vocabulary)
+        except (AttributeError, KeyError, TypeError, ValueError) as failure:
+            log.warning("a structural tag could not be read: %r", failure)
+            what = f"{param}: a field is missing or of a wrong type"
+            raise ApiError(what, param=param, code="invalid_grammar") from None
 
 
 def _text(param: str, value: Any) -> str:

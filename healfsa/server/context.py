@@ -8,6 +8,7 @@ Not here: the routes.
 from __future__ import annotations
 
 import json
+import math
 import secrets
 import time
 from collections.abc import Callable
@@ -52,7 +53,7 @@ class Context:
         """
         raw = await self._body(request)
         try:
-            value = json.loads(raw)
+            value = json.loads(raw, parse_constant=_no_number, parse_float=_number)
         except (ValueError, RecursionError):
             raise ApiError("the body is not JSON", code="invalid_json") from None
         if not isinstance(value, dict):
@@ -79,6 +80,15 @@ class Context:
         """Refuse fields that were not honoured; return headers that name those passed over."""
         ignored = fields.finish(self.settings.unknown_fields == "error")
         return {"x-healfsa-ignored": ", ".join(ignored)[:500]} if ignored else {}
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _no_number(text)
 
 
 def new_id(prefix: str) -> str:

@@ -11,6 +11,7 @@ Not here: what fields mean.
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -85,13 +86,13 @@ class Fields:
         fits = isinstance(value, (int, float) if kind is float else kind)
         if not fits or (isinstance(value, bool) and kind is not bool):
             raise self.wrong(name, f"must be {_NAMES[kind]}")
-        return float(value) if kind is float else value
+        return _as_float(value) if kind is float else value
 
     def number(self, name: str, kind: type, low: float, high: float, default: Any = None) -> Any:
         """Return a number between two bounds."""
         value = self.get(name, kind, default)
         if value is not None and not low <= value <= high:
-            raise self.wrong(name, f"must be between {low:g} and {high:g}, not {value:g}")
+            raise self.wrong(name, f"must be between {low:g} and {high:g}, not {_shortly(value)}")
         return value
 
     def inner(self, name: str) -> Fields | None:
@@ -124,6 +125,18 @@ class Fields:
         close = difflib.get_close_matches(name, (*self._read, *NEUTRAL), 1)
         hint = f"did you mean {close[0]}?" if close else "fields that cannot be honoured are refused"
         return ApiError(f"unknown field {self.path(name)}", param=self.path(name), code="unknown_field", hint=hint)
+
+
+def _as_float(value: float) -> float:
+    """Return a number as a float; integers beyond all floats are infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _shortly(value: float) -> str:
+    return f"{value:g}" if isinstance(value, float) or abs(value) < 10**15 else "a number of that size"
 
 
 def texts(fields: Fields, name: str, most: int, longest: int) -> tuple[str, ...]:

@@ -116,7 +116,7 @@ def _bias(fields: Fields, size: int) -> tuple[tuple[int, float], ...]:
     given = fields.get("logit_bias", dict, {})
     found = []
     for key, value in given.items():
-        if not (key.isascii() and key.isdigit()) or int(key) >= size:
+        if not (key.isascii() and key.isdigit() and len(key) < 10) or int(key) >= size:
             raise fields.wrong("logit_bias", f"has the key {key[:20]!r}, which is no token id of this model")
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not -100 <= value <= 100:
             raise fields.wrong("logit_bias", "must have numbers between -100 and 100")

@@ -8,12 +8,14 @@ Not here: formats (healfsa.library), prompts.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
 from healfsa.errors import GrammarError, HealFSAError
 from healfsa.library import Arguments, CallBegin, Content, Parser, Reasoning, ToolCalls, recognise, tool_calls
 from healfsa.library.events import Event
+from healfsa.server.budget import watch
 from healfsa.server.catalogue import Served
 from healfsa.server.constraints import Constraint
 from healfsa.server.context import new_id
@@ -104,10 +106,12 @@ def read_tools(
         Tools that are none, a choice of a tool that is not there, or a schema that cannot be enforced.
     """
     listed = fields.get("tools", list, [])
-    choice = fields.raw("tool_choice")
+    choice = _read_choice(fields)
     parallel = fields.get("parallel_tool_calls", bool, True)
     if len(listed) > settings.max_tools:
         raise fields.wrong("tools", f"has {len(listed)} tools; at most {settings.max_tools} are taken", "too_many")
+    if len(json.dumps(listed)) > settings.max_schema_bytes:
+        raise fields.wrong("tools", f"have more than {settings.max_schema_bytes} bytes", "grammar_too_large")
     if not listed:
         if choice not in (None, "none", "auto"):
             raise fields.wrong("tool_choice", "needs tools")
@@ -125,12 +129,32 @@ def read_tools(
     return Tools(made, Constraint(grammar, "tools"), [_for_template(tool) for tool in listed], shown)
 
 
+def _read_choice(fields: Fields) -> Any:
+    """Return `tool_choice`: a word, or an object that names tools."""
+    choice = fields.raw("tool_choice")
+    listed: list[Any] = [choice]
+    if isinstance(choice, dict):
+        inner = choice.get("allowed_tools", choice)
+        named = inner.get("tools", []) if isinstance(inner, dict) else None
+        entries = [choice, *named] if isinstance(named, list) else [None]
+        texts = [entry.get(key, "") for entry in entries if isinstance(entry, dict) for key in ("type", "mode", "name")]
+        functions = [entry.get("function", {}) if isinstance(entry, dict) else None for entry in entries]
+        names = [each.get("name", "") if isinstance(each, dict) else None for each in functions]
+        listed = [*texts, *names, inner.get("mode", "") if isinstance(inner, dict) else None]
+    if choice is not None and not all(isinstance(each, str) for each in listed):
+        raise fields.wrong("tool_choice", "must be none, auto, required, or an object that names a function")
+    return choice
+
+
 def _made(
     fields: Fields, served: Served, settings: Settings, listed: list[Any], choice: Any, parallel: bool
 ) -> ToolCalls:
     options = {"choice": choice, "parallel": parallel, "vocabulary": served.vocabulary}
+    style = style_of(served, settings)
     try:
-        return tool_calls(listed, style_of(served, settings), reasoning="auto", **options)
+        return watch.run(lambda: tool_calls(listed, style, reasoning="auto", **options), settings.compile_seconds)
+    except (RecursionError, MemoryError):
+        raise fields.wrong("tools", "are nested too deeply", "too_deep") from None
     except HealFSAError as failure:
         where = "tool_choice" if "choice" in failure.message or "no tool '" in failure.message else "tools"
         raise translated(failure, fields.path(where)) from None
