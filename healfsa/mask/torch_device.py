@@ -53,6 +53,11 @@ def upload(values: np.ndarray, device: torch.device) -> torch.Tensor:
     return staged(values, device).to(device, non_blocking=True)
 
 
+def keep_for(tensor: torch.Tensor, stream: Any) -> None:
+    """Keep a tensor's memory until `stream` has done what it was told so far, too."""
+    tensor.record_stream(stream)
+
+
 def as_current(device: torch.device) -> Any:
     """Return a context in which kernels are launched on `device`, on its current stream."""
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()

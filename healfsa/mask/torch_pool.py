@@ -21,7 +21,7 @@ import torch
 from healfsa.errors import LimitExceeded, MaskShapeError
 from healfsa.mask import torch_logits
 from healfsa.mask.shapes import words_for
-from healfsa.mask.torch_device import staged, upload
+from healfsa.mask.torch_device import keep_for, staged, upload
 
 
 class Step:
@@ -62,7 +62,6 @@ class DeviceRows:
         self._free = list(range(n_rows - 1, -1, -1))
         self._holders = [0] * n_rows
         self._last_use: dict[int, Any] = {}
-        self._copied: Any = None  # behind all copies so far
         self._side = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
         if self._side is not None:
             self._side.wait_stream(torch.cuda.current_stream(self.device))
@@ -95,9 +94,7 @@ class DeviceRows:
         except BaseException:
             self._undo(places, fresh)
             raise
-        if fresh:
-            self._copied = self._upload(fresh)
-        return Step(places, upload(np.array(places, dtype=np.int32).reshape(-1), self.device), self._copied)
+        return self._upload(places, fresh)
 
     def mask(self, logits: torch.Tensor, step: Step) -> None:
         """Apply the rows of a step to the rows of `logits`, in place, on the current stream.
@@ -117,8 +114,8 @@ class DeviceRows:
 
     def _mask_in_order(self, table: torch.Tensor, step: Step, stream: Any) -> None:
         """Mask behind the copies, and remember that the rows were read (behind other streams that read them, too)."""
-        if step.copied is not None:
-            stream.wait_event(step.copied)
+        stream.wait_event(step.copied)
+        keep_for(step.numbers, stream)
         torch_logits.apply_pooled(table, self.bits, step.numbers, step.places, self.vocab_size)
         places = [place for place in step.places if place >= 0]
         for before, event in {self._last_use[place] for place in places if place in self._last_use}:
@@ -181,17 +178,17 @@ class DeviceRows:
         for key in [key for key, place in self._places.items() if place in new]:
             self._free.append(self._places.pop(key))
 
-    def _upload(self, fresh: list[tuple[int, np.ndarray]]) -> Any:
-        """Copy new rows, behind the last masks that read their places; return the event behind the copies."""
-        rows = staged(np.stack([row for _, row in fresh]), self.device)
+    def _upload(self, places: list[int], fresh: list[tuple[int, np.ndarray]]) -> Step:
+        """Copy what a step needs: its numbers, and the rows that are new, behind the last masks of their places."""
+        rows = staged(np.stack([row for _, row in fresh]), self.device) if fresh else ()
         with nullcontext() if self._side is None else torch.cuda.stream(self._side):
+            numbers = upload(np.array(places, dtype=np.int32).reshape(-1), self.device)
             for (place, _), row in zip(fresh, rows, strict=True):
                 if self._side is not None and place in self._last_use:
                     self._side.wait_event(self._last_use.pop(place)[1])
                 self.bits[place].copy_(row, non_blocking=True)
             self.n_uploaded += len(fresh)
-            if self._side is None:
-                return None
-            copied = torch.cuda.Event()
-            copied.record(self._side)
-            return copied
+            copied = None if self._side is None else torch.cuda.Event()
+            if copied is not None:
+                copied.record(self._side)  # behind all copies so far, those of earlier steps too
+        return Step(places, numbers, copied)
