@@ -61,9 +61,14 @@ class Judge:
 
 def oracle(case: Case) -> Any:
     """Return the validator of the jsonschema package, formats asserted."""
-    declared = case.schema.get("$schema") if isinstance(case.schema, dict) else None
-    kind = VALIDATORS[case.draft or "2020-12"] if not declared else jsonschema.validators.validator_for(case.schema)
-    return kind(case.schema, format_checker=kind.FORMAT_CHECKER)
+    return validator_of(case.schema, case.draft)
+
+
+def validator_of(schema: Any, draft: str | None = None) -> Any:
+    """Return the validator for the draft that a schema declares, or for `draft`."""
+    declared = schema.get("$schema") if isinstance(schema, dict) else None
+    kind = VALIDATORS[draft or "2020-12"] if not declared else jsonschema.validators.validator_for(schema)
+    return kind(schema, format_checker=kind.FORMAT_CHECKER)
 
 
 def ordered(value: Any, names: list[str]) -> Any:

@@ -1,45 +1,63 @@
-"""Ratchet over the public suite of real schemas: what was right stays right. Skipped where the suite is not at hand."""
+"""Ratchets over the public suites: what was right stays right. Skipped where the suites are not at hand."""
 
 from __future__ import annotations
 
-import json
-import os
-from pathlib import Path
-
 import pytest
 
-from healfsa.errors import HealFSAError
-from tests.schema.corpus import FOLDER, Judge
+from healfsa.grammar import Style
+from tests.schema.suites import MASKBENCH, STANDARD, groups, maskbench, right, standard_verdict, verdict, wrong
 
-SHARED = Path(os.environ.get("HEALFSA_SHARED", Path(__file__).parents[3] / "shared")) / "suites" / "maskbench"
-
-
-def names() -> list[str]:
-    """Return the schemas that must be right."""
-    lines = (FOLDER / "ratchet_maskbench.txt").read_text().splitlines()
-    wrong = {line.split(" ", 1)[1] for line in lines if not line.startswith("#")}
-    return [n for n in (SHARED / "public.txt").read_text().split() if n not in wrong]
+needs_maskbench = pytest.mark.skipif(not MASKBENCH.exists(), reason="the suite is not here")
+needs_standard = pytest.mark.skipif(not STANDARD.exists(), reason="the suite is not here")
+ANY_ORDER = Style(key_order="any")
 
 
-def mistake(name: str) -> str:
-    """Return what is wrong with one schema; empty where nothing is."""
-    job = json.loads((SHARED / "data" / name).read_text())
-    try:
-        judge = Judge(json.dumps(job["schema"]))
-        for test in job["tests"]:
-            if judge.accepts(json.dumps(test["data"], ensure_ascii=False)) != test["valid"]:
-                return f"{name}: {'refuses a valid' if test['valid'] else 'accepts an invalid'} instance"
-    except HealFSAError as error:
-        return f"{name}: {error}"
-    return ""
+def mistakes(names: list[str], style: Style | None) -> list[tuple[str, str]]:
+    found = []
+    for name in names:
+        job = maskbench(name)
+        kind = verdict(job["schema"], job["tests"], style)
+        if kind:
+            found.append((kind, name))
+    return found
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the suite is not here")
-def test_a_sample_stays_right() -> None:
-    assert [m for name in names()[::60] if (m := mistake(name))] == []
+@pytest.mark.shared
+@needs_maskbench
+def test_a_sample_of_real_schemas() -> None:
+    assert mistakes(right("default")[::90], None) == []
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not SHARED.exists(), reason="the suite is not here")
-def test_all_stay_right() -> None:
-    assert [m for name in names() if (m := mistake(name))] == []
+@pytest.mark.shared
+@needs_maskbench
+@pytest.mark.parametrize("style", ["default", "any"])
+def test_all_real_schemas(style: str) -> None:
+    assert mistakes(right(style), None if style == "default" else ANY_ORDER) == []
+
+
+@pytest.mark.slow
+@pytest.mark.shared
+@needs_maskbench
+def test_what_the_default_style_refuses_is_refused_for_its_order() -> None:
+    names = [name for name, kind in wrong("maskbench").items() if kind == "key-order"]
+    assert len(names) > 100
+    assert mistakes(names, ANY_ORDER) == []
+
+
+@pytest.mark.shared
+@needs_standard
+def test_a_sample_of_the_standard_suite() -> None:
+    ratchet = wrong("jsts")
+    for draft, name, group in list(groups())[::40]:
+        if name not in ratchet:
+            assert standard_verdict(draft, group) == "", name
+
+
+@pytest.mark.slow
+@pytest.mark.shared
+@needs_standard
+def test_the_standard_suite() -> None:
+    ratchet = wrong("jsts")
+    worse = [(name, kind) for draft, name, group in groups() if (kind := standard_verdict(draft, group))]
+    assert [(name, kind) for name, kind in worse if ratchet.get(name) != kind] == []
