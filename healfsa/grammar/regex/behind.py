@@ -19,9 +19,10 @@ from typing import NamedTuple
 from healfsa.grammar.expression import EMPTY, Expression, Ref, Rule, choice, concat
 from healfsa.grammar.regex import tree
 from healfsa.grammar.regex.alphabet import Alphabet, bits
-from healfsa.grammar.regex.carry import FREE_REST, Carrier, Rest
+from healfsa.grammar.regex.carry import FREE_REST, MANY_WAYS, Carrier, Rest
 from healfsa.grammar.regex.cells import FOUND, Cell, Cells
 from healfsa.grammar.regex.closure import NO_NEXT, Bound, Closure, Config, Seen, Step, Stop
+from healfsa.grammar.regex.exactness import tangled
 
 MANY_STATES = 32
 
@@ -180,6 +181,8 @@ def _joined(left: Seen, right: Seen) -> Seen:
 
 def _pruned(ways: set[Seen]) -> set[Seen]:
     """Return `ways` without those that ask more than another one."""
+    if len(ways) > MANY_WAYS:
+        raise tangled(MANY_WAYS)
     found: list[Seen] = []
     for way in sorted(ways, key=lambda seen: len(seen.positive) + len(seen.negative)):
         if not any(_asks_less(less, way) for less in found):

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from healfsa.errors import UnsupportedFeature
 from healfsa.grammar.regex.closure import Closure, Config, Demands, Step, Stop
+from healfsa.grammar.regex.exactness import tangled
 
 MANY_WAYS = 1_000
 NO_CONFIGS: frozenset[Config] = frozenset()
@@ -136,11 +136,7 @@ def _conjunction(left: Ways, right: Ways) -> Ways:
 def _pruned(ways: Ways) -> Ways:
     """Return `ways` without those that demand more than another one with the same characters."""
     if len(ways) > MANY_WAYS:
-        raise UnsupportedFeature(
-            "a pattern whose assertions depend on each other",
-            detail=f"there are more than {MANY_WAYS} ways to meet them at one place",
-            instead="take look-around and atomic groups out of loops, or make them narrower",
-        )
+        raise tangled(MANY_WAYS)
     found: Ways = {}
     for rest in sorted(ways, key=_size):
         chars = ways[rest]

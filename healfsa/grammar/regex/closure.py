@@ -22,9 +22,11 @@ from typing import NamedTuple
 from healfsa.grammar.regex import tree
 from healfsa.grammar.regex.alphabet import Alphabet
 from healfsa.grammar.regex.cells import COMMIT, FOUND, FREE, Cell, Cells, Groups, Note
+from healfsa.grammar.regex.exactness import tangled
 from healfsa.grammar.regex.width import one_width
 
 LARGE_COUNT = 8  # loops with a larger bound are read as one block even where what precedes or follows matters
+MANY_PLACES = 5_000  # with demands; more cannot be followed in a moment
 
 
 class Bound(NamedTuple):
@@ -74,12 +76,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Read what `node` matches, then go on at `target`; `solid`: the empty text is another item."""
+    """Read what `node` matches, then go on at `target`; with `empty`, some text only: no text leads there."""
 
     node: tree.Node
     target: Config
     demands: Demands
-    solid: bool
+    empty: Cell | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,21 +146,25 @@ class Closure:
         """
         found: list[Item] = []
         seen: set[Place] = set()
+        demanding = 0
         work = [Place(config.cell, config.groups, self._any_next, NO_DEMANDS)]
         while work:
             place = work.pop()
             if place in seen or place.bound == NO_NEXT:
                 continue
             seen.add(place)
+            demanding += place.demands is not NO_DEMANDS
+            if demanding > MANY_PLACES:
+                raise tangled(MANY_PLACES)
             if blocks and (block := self._block(place)):
                 found.append(block)
-                if block.solid:
-                    work.append(replace(place, cell=block.target.cell))
+                if block.empty is not None:
+                    work.append(replace(place, cell=block.empty))
                 continue
             if rounds and (counted := self._rounds(place)):
                 found.append(counted)
-                if counted.loop.least == 0:
-                    work.append(replace(place, cell=counted.target.cell))
+                if counted.loop.least == 0 and place.cell.tail is not None:
+                    work.append(replace(place, cell=place.cell.tail))
                 continue
             for result in self._follow(place, behind):
                 if isinstance(result, Place):
@@ -229,7 +235,7 @@ class Closure:
         if place.cell.fresh:  # the round read nothing: there is no other one
             yield place.at(tail)
             return
-        once = self._cells.round(node, tail, place.cell.committed)
+        once = self._cells.round(node, tail, place.cell.committed or bool(node.needs & tree.PATH))
         if node.least > 0:
             yield place.at(once)
             return
@@ -279,8 +285,9 @@ class Closure:
         if not parts:
             return None
         node = tree.sequence(parts)
-        solid = tree.nullable(node) and (place.cell.again or bool(place.cell.needs & tree.BEHIND))
-        return Block(node, Config(cell, place.groups), place.demands, solid)
+        solid = place.cell.again or place.cell.unsettled or bool(place.cell.needs & tree.BEHIND)
+        target = Config(self._cells.settled(cell), place.groups)
+        return Block(node, target, place.demands, cell if solid and tree.nullable(node) else None)
 
     def _rounds(self, place: Place) -> Rounds | None:
         """Return a large loop whose rounds are all of one width, where it may be read in one go."""
@@ -289,7 +296,7 @@ class Closure:
             return None
         if not _has_large_bound(node) or node.needs & tree.PATH or not node.needs or not one_width(node.body):
             return None
-        return Rounds(node, Config(cell.tail, place.groups), place.demands)
+        return Rounds(node, Config(self._cells.settled(cell.tail), place.groups), place.demands)
 
 
 def _demanding(

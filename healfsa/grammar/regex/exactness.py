@@ -31,3 +31,12 @@ def _check(node: Node, pattern: str, behind: bool) -> None:
     inside = behind or (isinstance(node, tree.Look) and node.behind)
     for part in tree.children(node):
         _check(part, pattern, inside)
+
+
+def tangled(ways: int) -> UnsupportedFeature:
+    """Return the refusal of assertions and atomic groups that can be met in more than `ways` ways at one place."""
+    return UnsupportedFeature(
+        "a pattern whose assertions depend on each other",
+        detail=f"there are more than {ways} ways to meet them at one place",
+        instead="take look-around and atomic groups out of loops, or make them narrower",
+    )

@@ -186,7 +186,7 @@ class Machine:
     def _block(self, item: Block, behind: BehindState | None) -> Iterator[Expression]:
         whole = render(item.node, self._encode)
         if behind is None or not item.target.cell.needs & tree.BEHIND:
-            solid = both(whole, concat(ANY_BYTE, ANY_BYTES)) if item.solid else whole
+            solid = both(whole, concat(ANY_BYTE, ANY_BYTES)) if item.empty is not None else whole
             yield concat(solid, self._ref(self._state(None, item.target)))
             return
         for target in self._behind.reachable(behind) or ():
