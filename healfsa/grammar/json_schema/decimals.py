@@ -16,6 +16,8 @@ from functools import lru_cache
 
 from healfsa.grammar import expression as ex
 
+MOST_MODULUS = 200_000
+"""Residues of which all rules are made at once; above it each is made when a text reaches it."""
 DIGIT = ex.byte_set(b"0123456789")
 NONZERO = ex.byte_set(b"123456789")
 DIGITS = ex.repeat(DIGIT)
@@ -174,6 +176,13 @@ def multiples(step: Fraction) -> ex.Expression:
     return ex.concat(ex.choice(ex.literal(b"0"), ex.concat(lead, tail)), NO_FRACTION)
 
 
+def whole_multiples(modulus: int) -> ex.Expression:
+    """Return the integers from 0 on, without a fraction, that are multiples of the modulus."""
+    core, zeros = _without_zeros(modulus)
+    lead = ex.concat(NONZERO, DIGITS) if core == 1 else residues(core).positive()
+    return ex.choice(ex.literal(b"0"), ex.concat(lead, ex.repeat(ex.literal(b"0"), zeros, zeros)))
+
+
 def _without_zeros(value: int) -> tuple[int, int]:
     """Return (core, k) with value = core · 10**k and k as great as can be."""
     zeros = 0
@@ -220,7 +229,8 @@ class Residues:
         key = (part, residue, places)
         if key not in self.rules:
             name = f"multiple-of-{self.modulus}:{part}-{residue}-{places}"
-            self.rules[key] = ex.Rule(name, build=lambda: self._build(part, residue, places))
+            late = residue == 0 if self.modulus > MOST_MODULUS and places == 0 and part != "fraction" else None
+            self.rules[key] = ex.Rule(name, build=lambda: self._build(part, residue, places), nullable=late)
         return ex.Ref(self.rules[key])
 
     def _build(self, part: str, residue: int, places: int) -> ex.Expression:

@@ -20,12 +20,12 @@ from functools import lru_cache
 from healfsa.errors import UnsupportedFeature
 from healfsa.grammar import expression as ex
 from healfsa.grammar.json_schema import decimals as dec
+from healfsa.grammar.json_schema.decimals import MOST_MODULUS
 from healfsa.grammar.json_schema.numbers import ALL, Numbers
 from healfsa.grammar.json_schema.style import Style
 
 SHIFTS = 20
 FEW_SHIFTS = 3
-MOST_MODULUS = 200_000
 _MARK = ex.byte_set(b"eE")
 _PLUS = ex.optional(ex.literal(b"+"))
 _SIGN = ex.optional(ex.byte_set(b"+-"))
@@ -104,15 +104,22 @@ def _divided(numerals: ex.Expression | None, facts: Numbers, shift: int = 0) -> 
     if numerals is not None or facts.step is None:
         parts.append(numerals if numerals is not None else ex.concat(dec.WHOLE, dec.FRACTION))
     if facts.step is not None:
-        parts.append(_multiples(facts.step / scale))
+        parts.append(_multiples(facts.step / scale, alone=not parts and not facts.not_steps))
     parts += [ex.complement(_multiples(step / scale)) for step in sorted(facts.not_steps)]
     return ex.both(*parts)
 
 
-def _multiples(step: Fraction) -> ex.Expression:
-    if not countable(step):
-        raise UnsupportedFeature(f"multipleOf {float(step):g}", instead=f"a step below {MOST_MODULUS}")
+def _multiples(step: Fraction, alone: bool = False) -> ex.Expression:
+    """Return the multiples of `step`; great steps of integers only where nothing else is asked (`alone`)."""
+    if not countable(step) and not (alone and step.denominator == 1):
+        shown = str(step.numerator) if step.denominator == 1 else f"{float(step):g}"
+        raise UnsupportedFeature(f"multipleOf {shown}", instead=f"a step up to {MOST_MODULUS:,}, or no bounds")
     return dec.multiples(step)
+
+
+def _is_great(facts: Numbers) -> bool:
+    step = facts.step
+    return step is not None and step.denominator == 1 and not facts.not_steps and not countable(step)
 
 
 def countable(step: Fraction) -> bool:
@@ -124,6 +131,8 @@ def _plain(low: Fraction, low_open: bool, high: Fraction | None, high_open: bool
     if facts.integral or facts.text:
         first = math.floor(low) + 1 if low_open else math.ceil(low)
         last = None if high is None else math.ceil(high) - 1 if high_open else math.floor(high)
+        if (first, last) == (0, None) and _is_great(facts):
+            return dec.whole_multiples(int(facts.step or 1))
         numerals = dec.whole_between(first, last)
         return numerals if facts.step == 1 and not facts.not_steps else _divided(numerals, facts)
     bounded = high is not None or low > 0 or low_open
