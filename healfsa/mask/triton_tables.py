@@ -86,7 +86,7 @@ def _mask_owed(
     state = tl.load(states + k * state_stride)
     record = records + tl.where(state < n_records, state, 0) * RECORD
     if tl.load(record + ROW, mask=state >= 0, other=0) < 0:
-        token = tl.program_id(1) * SIZE + tl.arange(0, SIZE)
+        token = tl.program_id(1) * SIZE + tl.arange(0, SIZE // 32)[:, None] * 32 + spread(width)[None, :]
         inside = token < vocab_size
         start = tl.load(offsets + token, mask=inside, other=0)
         length = tl.load(offsets + token + 1, mask=inside, other=0) - start
@@ -94,8 +94,7 @@ def _mask_owed(
         header = words + tl.load(record + HEADER)
         column_of, table = tl.load(header + H_COLUMN_OF), tl.load(header + H_TABLE)
         columns, packing = tl.load(header + H_COLUMNS), tl.load(header + H_PACKING)
-        row = tl.zeros([SIZE], dtype=tl.int32) + tl.load(record + LOCAL)
-        row = tl.where(length > 0, row, 0)  # row 0: the token does not fit
+        row = tl.where(length > 0, tl.load(record + LOCAL), 0)  # row 0: the token does not fit
         j = left * 0
         while tl.max(tl.where(row > 0, length, 0)) > j:
             reads = (row > 0) & (j < length)

@@ -70,7 +70,7 @@ def test_kernels_compile(name, capability, tmp_path):
     assert re.search(r"STACK:0 .*LOCAL:0 ", report.stdout), "registers must not spill: " + report.stdout
 
 
-@pytest.mark.parametrize("name", ["mask by states", "bitmask", "pooled rows", "ranks"])
+@pytest.mark.parametrize("name", ["mask by states", "mask of owed bytes", "bitmask", "pooled rows", "ranks"])
 def test_neighbouring_lanes_write_neighbouring_logits(name):
     """A store with a mask of its own for every entry must not be spread four entries a lane."""
     text = compiled(name, 90).asm["ttgir"]
