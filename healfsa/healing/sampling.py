@@ -3,7 +3,7 @@
 In: events with weights. Out: `Outcomes` (equal texts added up), and drawn events.
 Idea: two events that write the same text behind the prompt are one outcome; the sampling parameters act on outcomes, so
     that it does not matter in how many ways the tokenizer can spell one.
-Cost: one hash an event and a sort; nothing of it at temperature 1 without top-k and top-p.
+Cost: one hash an event, and for top-p a sort; nothing of it at temperature 1 without top-k and top-p.
 Source: own.
 Not here: weights (`weights.py`).
 """
@@ -27,12 +27,12 @@ class Outcomes:
 
     Attributes
     ----------
-    group : np.int64[events]
-        The outcome of each event.
+    group : np.int32[events]
+        The outcome of each event; outcomes are numbered in the order of their first events.
     weight : np.float64[outcomes]
         Log-weight of each outcome: its events added up.
-    example : np.int64[outcomes]
-        One event of each.
+    example : np.int32[outcomes]
+        The first event of each.
     """
 
     group: np.ndarray
@@ -42,11 +42,13 @@ class Outcomes:
     @classmethod
     def of(cls, vocabulary: Vocabulary, token: np.ndarray, passed: np.ndarray, weight: np.ndarray) -> Outcomes:
         """Add up the events: tokens, the bytes of each that belong to the prompt, and log-weights."""
-        from healfsa.healing.kernels_texts import hash_ends
+        from healfsa.healing import kernels_texts as machine
 
         hashes = np.empty(token.size, np.uint64)
-        hash_ends(vocabulary.data, vocabulary.offsets, token, passed.astype(np.int32), hashes)
-        _, example, group = np.unique(hashes, return_index=True, return_inverse=True)
+        machine.hash_ends(vocabulary.data, vocabulary.offsets, token, passed.astype(np.int32), hashes)
+        table = np.full(1 << max(4, int(2 * token.size - 1).bit_length()), -1, np.int32)
+        group, example = np.empty(token.size, np.int32), np.empty(token.size, np.int32)
+        example = example[: machine.group(hashes, table, group, example)]
         top = weight.max(initial=-np.inf)
         if top == -np.inf:
             return cls(group, np.full(example.size, -np.inf), example)
@@ -87,13 +89,18 @@ def shape(weight: np.ndarray, temperature: float, top_k: int, top_p: float) -> n
         chances[int(weight.argmax())] = 1.0
         return chances
     chances = np.exp((weight - weight.max()) / temperature)
-    order = np.argsort(-chances, kind="stable")
-    keep = order.size if not top_k else min(top_k, order.size)
+    if not top_k and top_p >= 1:
+        return chances
+    candidates = np.arange(chances.size)
+    if 0 < top_k < chances.size:  # only these, and those that are equal to the least of them, need an order
+        candidates = np.flatnonzero(chances >= np.partition(chances, chances.size - top_k)[chances.size - top_k])
+    order = candidates[np.argsort(-chances[candidates], kind="stable")][: top_k or chances.size]
     if top_p < 1:
-        running = np.cumsum(chances[order[:keep]])
-        keep = int(np.searchsorted(running, top_p * running[-1])) + 1
-    chances[order[keep:]] = 0
-    return chances
+        running = np.cumsum(chances[order])
+        order = order[: int(np.searchsorted(running, top_p * running[-1])) + 1]
+    kept = np.zeros_like(chances)
+    kept[order] = chances[order]
+    return kept
 
 
 def draw(chances: np.ndarray, source: np.random.Generator, count: int) -> np.ndarray:

@@ -138,7 +138,7 @@ def test_leaves_by_walking_equal_leaves_one_by_one(name):
     known, pick = vocabulary(name), random.Random(7)
     canon = canon_of(known)
     for _, prompt in cuts(pick, 25):
-        region = find_region(canon, read_prompt(known, prompt))
+        region = find_region(canon, read_prompt(known, prompt)[0])
         for reading in canon.readings(region):
             piece = np.frombuffer(reading.piece, np.uint8)
             last, back = np.empty(piece.size + 1, np.int32), np.empty(piece.size + 1, np.int32)
