@@ -12,6 +12,7 @@ Not here: the servers' own fields (see llama_server, vllm).
 
 from __future__ import annotations
 
+import codecs
 import json
 import urllib.error
 import urllib.request
@@ -59,10 +60,14 @@ def cut(engine: healfsa.Engine, prompt: Any, grammar: Any, heal: str | int = "au
     """
     reading = {"parse_special": True} if isinstance(prompt, str) else {}
     boundary = engine.heal(prompt, heal, prefill, **reading)
-    while not _is_text(boundary.owed) and boundary.keep:
-        boundary = engine.heal(prompt, boundary.n_removed + 1, prefill, **reading)
-    if not _is_text(boundary.owed):
+    if _is_unfinished(boundary.owed):
         raise PromptError("the prompt ends inside a character", boundary.owed, hint="complete it")
+    for tokens in range(boundary.n_removed + 1, boundary.n_removed + 5):  # a character has at most four bytes
+        if _is_text(boundary.owed):
+            break
+        boundary = engine.heal(prompt, tokens, prefill, **reading)
+    if not _is_text(boundary.owed):
+        raise PromptError("the prompt's tail is no text", boundary.owed, hint="heal with policy 'off'")
     needed = bool(boundary.owed) or grammar is not None
     text = gbnf(engine, grammar, boundary) if needed else None
     return Cut(boundary, boundary.input_ids, boundary.owed.decode(), text)
@@ -74,6 +79,13 @@ def _is_text(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _is_unfinished(data: bytes) -> bool:
+    """Return whether bytes end inside a character."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(data)
+    return bool(decoder.getstate()[0])
 
 
 def gbnf(engine: healfsa.Engine, grammar: Any, boundary: Any, most_states: int = MOST_STATES) -> str:
