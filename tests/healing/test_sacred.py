@@ -1,9 +1,9 @@
 """The prompt is sacred: kept ids and generated tokens always begin with the prompt's bytes, and nothing raises.
 
-Cases are prompts of every kind (text, bytes that may end inside a character, ids that are canonical and that are not, with
-special tokens and spellings of them, empty, of one token, of white space) under every policy, with and without a grammar
-and a prefill; each goes on with random tokens that the masks allow. ``make test-slow`` runs more than 100,000 of them over
-the real tokenizers (those in HEALFSA_SHARED) and as many hundreds over tokenizers that are trained here.
+Cases are prompts of every kind (text, bytes that may end inside a character, ids that are canonical and that are not,
+with special tokens and spellings of them, empty, of one token, of white space) under every policy, with and without a
+grammar; each goes on with random tokens that the masks allow. ``make test-slow`` runs more than 100,000 of them over the
+real tokenizers (those in HEALFSA_SHARED), and 40,000 over tokenizers that are trained here.
 """
 
 from __future__ import annotations
