@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from healfsa.arguments import number, shown, whole
 from healfsa.automaton.eager import explore_from
+from healfsa.engine.matcher import Matcher
+from healfsa.errors import HealFSAError, MatcherError, VocabularyError
 from healfsa.index import ENDED, Index, Masks
 from healfsa.index.eager import MAX_BYTES, MAX_STATES
 from healfsa.index.owed import covered
@@ -21,7 +24,6 @@ from healfsa.mask.layout import Tables
 
 if TYPE_CHECKING:
     from healfsa.engine.engine import Engine
-    from healfsa.engine.matcher import Matcher
     from healfsa.grammar import Grammar
     from healfsa.healing import Boundary
     from healfsa.mask.torch_tables import Placed
@@ -57,12 +59,17 @@ class DeviceIndex:
     ) -> None:
         from healfsa.mask import torch_tables
 
+        if not hasattr(engine, "vocabulary") or not hasattr(engine, "matcher"):
+            raise VocabularyError(f"an engine is needed, not {shown(engine)}", hint="healfsa.Engine(vocabulary)")
+        bounds = (("eager_states", eager_states), ("eager_bytes", eager_bytes))
+        eager_states, eager_bytes = (number(name, given, HealFSAError, least=1) for name, given in bounds)
         vocabulary = engine.vocabulary
         self.engine = engine
         self._bounds = eager_states, eager_bytes
         self.tables = torch_tables.DeviceTables(
             vocabulary.data, vocabulary.offsets, vocabulary.eos_ids, vocabulary.fingerprint, device,
-            max_states=max_states or torch_tables.MAX_STATES, max_bytes=max_bytes or torch_tables.MAX_BYTES,
+            max_states=torch_tables.MAX_STATES if max_states is None else max_states,
+            max_bytes=torch_tables.MAX_BYTES if max_bytes is None else max_bytes,
             kernels=kernels,
         )  # fmt: skip
         self._placed: dict[Masks, tuple[Placed, dict[int, int]]] = {}
@@ -110,6 +117,8 @@ class DeviceIndex:
 
     def resume(self, matcher: Matcher) -> int:
         """Return the state where `matcher` stands, to go on from there on the device; see `start`."""
+        if not isinstance(matcher, Matcher):
+            raise MatcherError(f"a matcher is needed, not {shown(matcher)}", hint="make one with engine.matcher()")
         placed, rows = self._placed[self.add(matcher.index)]  # type: ignore[arg-type]
         state = self.tables.state(placed, rows[matcher.state])
         if not matcher.owed:
@@ -139,7 +148,7 @@ class DeviceIndex:
 
     def place_of(self, state: int) -> tuple[int, int]:
         """Return what a state on the device is: a row of its grammar's tables, and how many bytes are owed."""
-        if state == REJECTED:
+        if whole(state) == REJECTED:
             return 0, 0
         record = self.tables.place(state)
         return int(record[LOCAL]), int(record[LEFT]) if record[FLAGS] & OWED else 0

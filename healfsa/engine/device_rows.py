@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from healfsa.arguments import listed, shown
 from healfsa.automaton import kernels_memory as km
+from healfsa.engine.matcher import Matcher
+from healfsa.errors import GrammarError, MaskShapeError, MatcherError, VocabularyError
 from healfsa.index import ENDED, Index
 from healfsa.index.spelling import is_exact_by_bytes
 
 if TYPE_CHECKING:
     from healfsa.engine.engine import Engine
-    from healfsa.engine.matcher import Matcher
 
 
 class PooledMasks:
@@ -39,6 +41,8 @@ class PooledMasks:
     def __init__(self, engine: Engine, device: Any = "cuda", n_rows: int = 1024) -> None:
         from healfsa.mask.torch_pool import DeviceRows
 
+        if not hasattr(engine, "vocabulary"):
+            raise VocabularyError(f"an engine is needed, not {shown(engine)}", hint="healfsa.Engine(vocabulary)")
         self.pool = DeviceRows(engine.vocabulary.size, n_rows, device)
 
     def take(self, matchers: Sequence[Matcher | None]) -> Any:
@@ -51,7 +55,7 @@ class PooledMasks:
         LimitExceeded
             The pool is smaller than the steps that are under way need.
         """
-        given = list(matchers)
+        given = _matchers(matchers, self.pool.vocab_size)
         return self.pool.take([_key(matcher) for matcher in given], lambda k: _row(given[k]))
 
     def mask(self, logits: Any, step: Any) -> None:
@@ -80,6 +84,8 @@ class WalkedMasks:
     def __init__(self, index: Index, device: Any = "cuda", kernels: str | None = None) -> None:
         from healfsa.mask.torch_walk import DeviceWalk
 
+        if not isinstance(index, Index):
+            raise GrammarError(f"an index is needed, not {shown(index)}", hint="make one with engine.compile(grammar)")
         vocabulary = index.vocabulary
         self.index = index
         self.n_walked = self.n_from_host = 0
@@ -100,14 +106,15 @@ class WalkedMasks:
         """
         import healfsa.mask.torch_device as devices
 
+        given = _matchers(matchers, index=self.index)
         self._refresh()
-        states = [self._state(matcher) for matcher in matchers]
+        states = [self._state(matcher) for matcher in given]
         bits = devices.empty_rows(len(states), self.index.words, self._walk.device)
         unknown = self._walk.rows(states, bits)
         told = self._walk.complete and min(states, default=0) >= 0
         host: list[int] = [] if told else np.flatnonzero(devices.read(unknown)).tolist()
         for k in host:
-            bits[k].copy_(devices.staged(matchers[k].allowed_row().copy(), self._walk.device), non_blocking=True)
+            bits[k].copy_(devices.staged(given[k].allowed_row().copy(), self._walk.device), non_blocking=True)
         self.n_from_host += len(host)
         self.n_walked += len(states) - len(host)
         return bits
@@ -170,6 +177,19 @@ def byte_table(memory: np.ndarray, n_specials: int) -> tuple[np.ndarray, tuple[n
     if not (table[:-1] == n_rows + 2).any():
         table, ends = table[:-1], ends[:-1]
     return row_of, (table, memory[km.CLASS_OF : km.CLASS_OF + 256].copy(), ends)
+
+
+def _matchers(matchers: Any, size: int | None = None, index: Index | None = None) -> list[Any]:
+    """Return matchers as a list; all over one vocabulary size (None among them then), or all of one index."""
+    given = listed(matchers)
+    for one in [matchers] if given is None else given:
+        if not isinstance(one, Matcher) and (one is not None or index is not None or given is None):
+            raise MatcherError(f"matchers are needed, not {shown(one)}", hint="make them with engine.matcher()")
+        if one is not None and index is not None and one.index is not index:
+            raise MatcherError("a matcher of another grammar", hint="one walk is for the matchers of one index")
+        if one is not None and size not in (None, one.index.vocabulary.size):
+            raise MaskShapeError("a matcher of another vocabulary", f"{size} tokens", one.index.vocabulary.size)
+    return given or []
 
 
 def _key(matcher: Matcher | None) -> tuple | None:

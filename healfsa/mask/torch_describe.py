@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from healfsa.arguments import shown
 from healfsa.errors import MaskShapeError
 from healfsa.mask.describe import Job
 from healfsa.mask.torch_device import choose_kernels
@@ -20,8 +21,8 @@ def jobs_on(device: Any = None) -> tuple[str, tuple[Job, ...]]:
     given = ("cuda" if torch.cuda.is_available() else "cpu") if device is None else device
     try:
         place = torch.device(given)
-    except (RuntimeError, TypeError) as error:
-        raise MaskShapeError("no such device", "cpu, cuda, cuda:0 or the like", given) from error
+    except (RuntimeError, TypeError, ValueError, OverflowError) as error:
+        raise MaskShapeError("no such device", "cpu, cuda, cuda:0 or the like", shown(given)) from error
     bits = choose_for(place, torch.float32)
     try:
         tables = choose_kernels(place)

@@ -12,7 +12,31 @@ from typing import Any
 import numpy as np
 import torch
 
+from healfsa.arguments import shown, whole
 from healfsa.errors import MaskShapeError
+
+
+def find(device: Any) -> torch.device:
+    """Return a device that is here, with its number ("cuda" becomes the current card).
+
+    Raises
+    ------
+    MaskShapeError
+        There is no such device here.
+    """
+    try:
+        return torch.empty(0, device=device).device
+    except (RuntimeError, TypeError, ValueError, AssertionError, OverflowError, NotImplementedError) as error:
+        why = str(error).partition("\n")[0]
+        raise MaskShapeError("no such device here", "cpu, or cuda with a card", shown(device), hint=why) from error
+
+
+def sized(what: str, value: Any, least: int, most: int) -> int:
+    """Return a whole number from `least` to `most`, or raise `MaskShapeError`."""
+    found = whole(value)
+    if found is None or not least <= found <= most:
+        raise MaskShapeError(f"wrong {what}", f"a whole number from {least:,} to {most:,}", shown(value))
+    return found
 
 
 def choose_kernels(device: torch.device, wanted: str | None = None) -> tuple[str, str]:
@@ -24,8 +48,8 @@ def choose_kernels(device: torch.device, wanted: str | None = None) -> tuple[str
         None of ours runs there.
     """
     has_triton = find_spec("triton") is not None
-    if wanted not in (None, "numba", "triton"):
-        raise MaskShapeError("there are no such kernels", "numba or triton", wanted)
+    if wanted is not None and (not isinstance(wanted, str) or wanted not in ("numba", "triton")):
+        raise MaskShapeError("there are no such kernels", "numba or triton", shown(wanted))
     if wanted == "numba" and device.type != "cpu" or wanted == "triton" and not has_triton:
         raise MaskShapeError(f"these kernels do not run on {device}", "kernels that do", wanted)
     if wanted is not None:

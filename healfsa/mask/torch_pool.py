@@ -18,10 +18,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from healfsa.arguments import listed, shown
 from healfsa.errors import LimitExceeded, MaskShapeError
 from healfsa.mask import torch_logits
 from healfsa.mask.shapes import words_for
-from healfsa.mask.torch_device import keep_for, staged, upload
+from healfsa.mask.torch_device import find, keep_for, sized, staged, upload
+
+MOST = 1 << 31
 
 
 class Step:
@@ -54,9 +57,10 @@ class DeviceRows:
     """
 
     def __init__(self, vocab_size: int, n_rows: int = 1024, device: Any = "cpu") -> None:
-        self.vocab_size = vocab_size
-        self.bits = torch.zeros((n_rows, words_for(vocab_size)), dtype=torch.int32, device=device)
-        self.device = self.bits.device
+        self.vocab_size = sized("vocab_size", vocab_size, 1, MOST)
+        n_rows = sized("n_rows", n_rows, 1, MOST // words_for(self.vocab_size))
+        self.device = find(device)
+        self.bits = torch.zeros((n_rows, words_for(vocab_size)), dtype=torch.int32, device=self.device)
         self.n_uploaded = self.n_evicted = 0
         self._places: OrderedDict[Hashable, int] = OrderedDict()  # least recently used first
         self._free = list(range(n_rows - 1, -1, -1))
@@ -86,10 +90,13 @@ class DeviceRows:
         LimitExceeded
             All rows of the pool are held by steps that are under way.
         """
+        names = listed(keys)
+        if names is None or not callable(row_of) or not all(isinstance(name, Hashable) for name in names):
+            raise MaskShapeError("wrong keys", "a sequence of names, and a function", (shown(keys), shown(row_of)))
         places: list[int] = []
         fresh: list[tuple[int, np.ndarray]] = []
         try:
-            for k, key in enumerate(keys):
+            for k, key in enumerate(names):
                 places.append(-1 if key is None else self._place(key, k, row_of, fresh))
         except BaseException:
             self._undo(places, fresh)
@@ -127,6 +134,8 @@ class DeviceRows:
 
     def drop(self, step: Step) -> None:
         """Let go of a step without masking; of one that is let go already nothing is left to do."""
+        if not isinstance(step, Step):
+            raise MaskShapeError("wrong step", "what take() returned", shown(step))
         for place in step.places:
             if place >= 0:
                 self._holders[place] -= 1
@@ -136,6 +145,8 @@ class DeviceRows:
         if not isinstance(logits, torch.Tensor) or logits.device != self.device:
             where = getattr(logits, "device", type(logits).__name__)
             raise MaskShapeError("the logits are not where the rows are", f"a tensor on {self.device}", where)
+        if not isinstance(step, Step):
+            raise MaskShapeError("wrong step", "what take() returned", shown(step))
         torch_logits.check_logits(logits)
         batch, width = logits.shape if logits.dim() == 2 else (1, *logits.shape)
         if batch != len(step.places):

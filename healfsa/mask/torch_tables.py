@@ -17,16 +17,18 @@ from typing import Any
 import numpy as np
 import torch
 
+from healfsa.arguments import listed, shown, whole
 from healfsa.errors import LimitExceeded, MaskShapeError
 from healfsa.mask import arrays
 from healfsa.mask.kernels_tables import ACCEPTING, ENDED, FLAGS, OWED, RECORD, REJECTED
 from healfsa.mask.layout import Tables, lay_out, owed_records, reject_block
 from healfsa.mask.room import Room
-from healfsa.mask.torch_device import as_current, choose_kernels, staged, upload
+from healfsa.mask.torch_device import as_current, choose_kernels, find, sized, staged, upload
 from healfsa.mask.torch_logits import AS_INTS, check_logits
 
 MAX_STATES = 1 << 17
 MAX_BYTES = 64 << 20
+MOST_STATES, MOST_BYTES = 1 << 27, 1 << 33  # numbers of states and places of words are int32
 
 
 def _full(limit: str, given: int, allowed: int) -> LimitExceeded:
@@ -75,11 +77,13 @@ class DeviceTables:
         max_bytes: int = MAX_BYTES,
         kernels: str | None = None,
     ) -> None:
-        self.device = torch.empty(0, device=device).device  # "cuda" becomes the current card
+        self.device = find(device)
         self.kernels, self.reason = choose_kernels(self.device, kernels)
         self.vocab_size = len(offsets) - 1
         self.vocabulary = vocabulary
-        self._word_room, self._record_room = Room(max_bytes // 4), Room(max_states)
+        states = sized("max_states", max_states, 1, MOST_STATES)
+        n_bytes = sized("max_bytes", max_bytes, 4, MOST_BYTES)
+        self._word_room, self._record_room = Room(n_bytes // 4), Room(states)
         self.words = torch.zeros(self._word_room.size, dtype=torch.int32, device=self.device)
         self.records = torch.zeros((self._record_room.size, RECORD), dtype=torch.int32, device=self.device)
         tokens = np.array(data, dtype=np.uint8), np.array(offsets, dtype=np.int32)
@@ -136,22 +140,23 @@ class DeviceTables:
         at_once : bool
             Whether one token must write all of them.
         """
-        number = self._known(state)
-        if not owed or len(cuts) < len(owed) or self._on_host[number, FLAGS] & OWED:
+        behind = self._known(state)
+        if not owed or len(cuts) < len(owed) or self._on_host[behind, FLAGS] & OWED:
             raise MaskShapeError("wrong owed bytes", "bytes, a verdict for each, a grammar's state", (owed, state))
         first = self._record_room.take(len(owed))
         if first is None:
             raise _full("max_states", self._record_room.used + len(owed), self._record_room.size)
-        target = self._on_host[number]
-        self._set_records(first, owed_records(owed, list(cuts), target, number, at_once))
+        target = self._on_host[behind]
+        self._set_records(first, owed_records(owed, list(cuts), target, behind, at_once))
         self._owed[first] = len(owed)
         return first
 
     def release(self, state: int) -> None:
         """Give back a state that `owe` made, when its row has gone beyond it or is finished; other states are kept."""
-        if self._owed.pop(state, 0):
-            n = self._record_room.give_back(state)
-            self._set_records(state, np.zeros((n, RECORD), dtype=np.int32))
+        begun = whole(state)
+        if begun is not None and self._owed.pop(begun, 0):
+            n = self._record_room.give_back(begun)
+            self._set_records(begun, np.zeros((n, RECORD), dtype=np.int32))
 
     def place(self, state: int) -> np.ndarray:
         """Return the record of a state (int32[8], see `layout`), from the host's copy."""
@@ -162,10 +167,12 @@ class DeviceTables:
         """Bytes in use by grammars and states (the room for them is taken once)."""
         return 4 * self._word_room.used + 4 * RECORD * self._record_room.used
 
-    def _known(self, state: int) -> int:
-        if not 0 < state < len(self._on_host) or self._on_host[state, FLAGS] == 0:
-            raise MaskShapeError("no such state", f"a state in use, below {len(self._on_host)}", state)
-        return int(state)
+    def _known(self, state: Any, rejected: bool = False) -> int:
+        found = whole(state)
+        if found is not None and 0 <= found < len(self._on_host):
+            if self._on_host[found, FLAGS] != 0 or (rejected and found == REJECTED):
+                return found
+        raise MaskShapeError("no such state", f"a state in use, below {len(self._on_host)}", shown(state))
 
     def _put(self, words: np.ndarray, records: np.ndarray) -> None:
         word, first = self._take(len(words), len(records))
@@ -199,10 +206,11 @@ class DeviceTables:
         MaskShapeError
             One of them is no state in use.
         """
-        for number in numbers:
-            if number not in (-1, REJECTED):
-                self._known(number)
-        return upload(np.array(numbers, dtype=np.int32).reshape(-1), self.device)
+        given = listed(numbers)
+        if given is None:
+            raise MaskShapeError("wrong states", "a flat sequence of whole numbers", shown(numbers))
+        found = [-1 if whole(one) == -1 else self._known(one, rejected=True) for one in given]
+        return upload(np.array(found, dtype=np.int32), self.device)
 
     def mask(self, logits: Any, states: torch.Tensor, owed: bool | None = None) -> None:
         """Set the logits that each row's state forbids to minus infinity, in place; never waits for the device.
@@ -226,7 +234,10 @@ class DeviceTables:
         table = self._check_logits(logits)
         self._check_row("states", states, (torch.int32,), table.shape[0])
         self._check_range(states)
-        owed = bool(self._owed) if owed is None else owed
+        if owed is None:
+            owed = bool(self._owed)
+        elif not isinstance(owed, bool):
+            raise MaskShapeError("wrong owed", "True, False or None", shown(owed))
         if table.shape[0] == 0 or table.shape[1] == 0:
             return
         if self.kernels == "numba":
@@ -268,11 +279,13 @@ class DeviceTables:
 
     def ended(self, states: torch.Tensor) -> torch.Tensor:
         """Return bool[B] on the device: whether an end-of-text token was accepted, or a token that was not allowed."""
+        self._check_row("states", states, (torch.int32,))
         flags = self.records[states.clamp(min=0).long(), FLAGS]
         return (states >= 0) & ((flags & ENDED != 0) | (flags == 0))
 
     def accepting(self, states: torch.Tensor) -> torch.Tensor:
         """Return bool[B] on the device: whether the text may end here."""
+        self._check_row("states", states, (torch.int32,))
         return (states < 0) | (self.records[states.clamp(min=0).long(), FLAGS] & ACCEPTING != 0)
 
     def check_states(self, states: torch.Tensor) -> None:
@@ -284,9 +297,9 @@ class DeviceTables:
             One of them is no state in use.
         """
         self._check_row("states", states, (torch.int32,))
-        for number in states.tolist():
-            if number not in (-1, REJECTED):
-                self._known(number)
+        for one in states.tolist():
+            if one != -1:
+                self._known(one, rejected=True)
 
     def _check_logits(self, logits: Any) -> torch.Tensor:
         if isinstance(logits, np.ndarray):

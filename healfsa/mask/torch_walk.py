@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from healfsa.arguments import listed, shown, whole
 from healfsa.errors import MaskShapeError
 from healfsa.mask import arrays
 from healfsa.mask.shapes import words_for
-from healfsa.mask.torch_device import as_current, choose_kernels, upload
+from healfsa.mask.torch_device import as_current, choose_kernels, find, upload
 from healfsa.mask.torch_logits import AS_INTS, check_bits, check_logits
 
 UNKNOWN = -1  # an entry of a byte table that nobody has asked for yet
@@ -52,11 +53,13 @@ def mask_ranks(
     MaskShapeError
         Wrong dtype, shape or device; nothing has been written then.
     """
+    if not isinstance(logits, torch.Tensor):
+        raise MaskShapeError("wrong kind of logits", "a torch tensor", shown(logits))
     check_logits(logits)
     table = logits if logits.dim() == 2 else logits[None]
     chosen, _ = choose_kernels(logits.device, kernels)
-    check_ints("rank_of", rank_of, logits.device, (rank_of.shape[0],))
-    check_ints("ranges", ranges, logits.device, (table.shape[0], ranges.shape[1] if ranges.dim() == 3 else -1, 2))
+    check_ints("rank_of", rank_of, logits.device, (None,))
+    check_ints("ranges", ranges, logits.device, (table.shape[0], None, 2))
     size = rank_of.shape[0]
     if size > table.shape[1]:
         raise MaskShapeError("the logits are narrower than the vocabulary", f"at least {size}", table.shape[1])
@@ -87,13 +90,15 @@ def _mask_ranks_here(
     kernels_tables.mask_ranks(logits, words, ranks, ranges.numpy(), len(ranks), pattern)
 
 
-def check_ints(what: str, given: Any, device: torch.device, shape: tuple[int, ...]) -> None:
-    """Refuse what is no int32 tensor of this shape on this device."""
+def check_ints(what: str, given: Any, device: torch.device, shape: tuple[int | None, ...]) -> None:
+    """Refuse what is no int32 tensor of this shape (None: any length) on this device."""
     if not isinstance(given, torch.Tensor) or given.device != device:
         where = getattr(given, "device", type(given).__name__)
         raise MaskShapeError(f"{what} is not where the logits are", f"a tensor on {device}", where)
-    if given.dtype != torch.int32 or tuple(given.shape) != shape:
-        raise MaskShapeError(f"wrong {what}", f"int32{list(shape)}", f"{given.dtype} of shape {tuple(given.shape)}")
+    found = tuple(given.shape)
+    fits = len(found) == len(shape) and all(n in (None, m) for n, m in zip(shape, found, strict=True))
+    if given.dtype != torch.int32 or not fits:
+        raise MaskShapeError(f"wrong {what}", f"int32{list(shape)}", f"{given.dtype} of shape {found}")
 
 
 class DeviceWalk:
@@ -115,7 +120,7 @@ class DeviceWalk:
         self, data: np.ndarray, offsets: np.ndarray, eos_ids: Sequence[int], device: Any = "cpu",
         kernels: str | None = None,
     ) -> None:  # fmt: skip
-        self.device = torch.empty(0, device=device).device
+        self.device = find(device)
         self.kernels, self.reason = choose_kernels(self.device, kernels)
         self.vocab_size = len(offsets) - 1
         row = np.zeros(words_for(self.vocab_size), dtype=np.uint32)
@@ -170,9 +175,11 @@ class DeviceWalk:
         MaskShapeError
             A state is out of range, or `bits` does not fit.
         """
-        numbers = np.array(states, dtype=np.int32).reshape(-1)
-        if self._table is None or (len(numbers) and int(numbers.max()) >= self.n_states):
-            raise MaskShapeError("a state is out of range", f"below {self.n_states}", numbers.max(initial=-1))
+        given = [whole(state) for state in listed(states) or ()]
+        wrong = [state for state in given if state is None or state >= self.n_states]
+        if self._table is None or listed(states) is None or wrong:
+            raise MaskShapeError("a state is out of range", f"whole numbers below {self.n_states}", shown(states))
+        numbers = np.array([max(state or 0, -1) for state in given], dtype=np.int32)
         check_ints("bitmask", bits, self.device, (len(numbers), len(self._end_row)))
         if not bits.is_contiguous():
             raise MaskShapeError("wrong layout of the bitmask", "adjacent rows", f"strides {bits.stride()}")

@@ -1,0 +1,73 @@
+"""Whatever is given in place of a right value to the calls about devices, an error that is raised is one of ours."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import vocabularies
+
+import healfsa
+from healfsa.engine.device import DeviceIndex
+from healfsa.engine.device_rows import PooledMasks, WalkedMasks
+from healfsa.mask import DeviceRows, describe, mask_ranks
+
+WRONG = [
+    None, -1, 3, 10**5000, 10**12, 1.5, float("nan"), b"x", "x", "", [], [1], ["x"], [None], (), {}, {"a": 1}, {1},
+    object(), True, np.int64(3), np.float32(1.5), np.zeros((2, 2)), lambda *_: 1, int, 1j, torch.zeros(2),
+    torch.zeros(2, 3, 4), torch.zeros(1, dtype=torch.int32, device="meta"), torch.zeros(1, 700),
+]  # fmt: skip
+
+
+def calls():
+    engine = healfsa.Engine(vocabularies.byte_level())
+    size, grammar, room = engine.vocabulary.size, healfsa.regex("ab*"), {"max_states": 500, "max_bytes": 1 << 20}
+    index = DeviceIndex(engine, "cpu", **room)
+    states = index.states([index.start(grammar)])
+    logits, tokens = torch.zeros((1, size)), torch.zeros(1, dtype=torch.int64)
+    matcher = engine.matcher(grammar)
+    pool, pooled = DeviceRows(size, 8), PooledMasks(engine, "cpu", 8)
+    walked = WalkedMasks(engine.compile(grammar), "cpu")
+    row = np.zeros((size + 31) // 32, dtype=np.int32)
+    ranks, ranges = torch.zeros(size, dtype=torch.int32), torch.zeros((1, 1, 2), dtype=torch.int32)
+    yield from (
+        (DeviceIndex, {"engine": engine, "device": "cpu", "kernels": None} | room),
+        (DeviceIndex, {"engine": engine, "device": "cpu", "eager_states": 9, "eager_bytes": 9} | room),
+        (index.add, {"grammar": grammar}),
+        (index.remove, {"grammar": None}),
+        (index.start, {"grammar": grammar, "prompt": None}),
+        (index.resume, {"matcher": matcher}),
+        (index.release, {"state": 5}),
+        (index.states, {"numbers": [int(states[0])]}),
+        (index.mask, {"logits": logits, "states": states, "owed": None}),
+        (index.advance, {"states": states, "tokens": tokens}),
+        (index.ended, {"states": states}),
+        (index.tables.accepting, {"states": states}),
+        (index.place_of, {"state": int(states[0])}),
+        (DeviceRows, {"vocab_size": 40, "n_rows": 4, "device": "cpu"}),
+        (pool.take, {"keys": ["a"], "row_of": lambda k: row}),
+        (pool.mask, {"logits": logits, "step": pool.take(["a"], lambda k: row)}),
+        (pool.drop, {"step": pool.take([], lambda k: row)}),
+        (PooledMasks, {"engine": engine, "device": "cpu", "n_rows": 4}),
+        (pooled.take, {"matchers": [matcher]}),
+        (pooled.mask, {"logits": logits, "step": pooled.take([matcher])}),
+        (WalkedMasks, {"index": engine.compile(grammar), "device": "cpu", "kernels": None}),
+        (walked.rows, {"matchers": [matcher]}),
+        (walked.mask, {"logits": logits, "matchers": [matcher]}),
+        (mask_ranks, {"logits": logits, "rank_of": ranks, "ranges": ranges, "bits": None}),
+        (describe, {"device": "cpu"}),
+    )
+
+
+CASES = [pytest.param(*case, name, id=f"{case[0].__qualname__}-{name}") for case in calls() for name in case[1]]
+
+
+@pytest.mark.parametrize(("function", "right", "parameter"), CASES)
+def test_only_errors_of_ours(function, right, parameter):
+    for wrong in WRONG:
+        try:
+            function(**{**right, parameter: wrong})
+        except healfsa.HealFSAError as error:
+            assert str(error)
+        except Exception as error:
+            pytest.fail(f"{parameter}={wrong!r}: {error!r}"[:300])
