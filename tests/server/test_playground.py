@@ -41,7 +41,7 @@ def test_a_healed_and_constrained_answer(page):
 
 
 def test_the_place_in_a_schema(page):
-    schema = '{"type": "object", "properties": {"n": {"enum": ["x"]}}, "required": ["n"], "additionalProperties": false}'
+    schema = '{"properties": {"n": {"enum": ["x"]}}, "required": ["n"], "additionalProperties": false, "type":"object"}'
     fill(page, prompt='{"n"', kind="json_schema", source=schema, prefill='{"n"', budget="30", heal="exact")
     page.run("document.getElementById('go').click()")
     page.until(READY)
