@@ -120,9 +120,7 @@ def read_tools(
         return constraint
     made = _made(fields, served, settings, listed, choice or "auto", parallel)
     grammar = made.grammar
-    if constraint is not None:
-        if made.wish.choice != "auto":
-            raise fields.wrong("tool_choice", f"demands a call, so {constraint.param} has no meaning")
+    if constraint is not None and made.wish.choice == "auto":  # a demanded call leaves no text to be of a format
         calls = _made(fields, served, settings, listed, "required", parallel)
         grammar = calls.grammar | constraint.grammar
     shown = {served.vocabulary.specials[name]: name.encode() for name in made.specials}

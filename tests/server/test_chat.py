@@ -121,7 +121,8 @@ def test_tools_together_with_a_format(server):
     for seed in range(3):
         message = message_of(chat(server, tools=TOOLS, response_format=FORMAT, seed=seed, max_tokens=200))
         assert message.get("tool_calls") or json.loads(message["content"])["city"]
-    assert chat(server, tools=TOOLS, tool_choice="required", response_format=FORMAT).status_code == 400
+    demanded = {"tool_choice": "required", "parallel_tool_calls": False, "seed": 1, "max_tokens": 200}
+    assert message_of(chat(server, tools=TOOLS, response_format=FORMAT, **demanded))["tool_calls"]
 
 
 def test_tools_that_may_not_be_called(server):
