@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TEXT = 1  # the kind of ordinary tokens in `Vocabulary.kinds`
 REACH = 4096  # ids at the end that may be read again: far more than any tail that is
-CHECKED = 512  # ids at the end that are checked
+CHECKED = 256  # ids at the end that are checked
 
 
 @dataclass(frozen=True, slots=True)
