@@ -197,7 +197,17 @@ class Parser:
             frame = self.style.text
             if frame is not None and (yield from self.stream.starts(self.text(frame.begin))):
                 yield from self._framed(frame, self._say)
+            elif behind := self._behind_preamble():
+                yield from self.stream.starts(behind)
         yield from self.stream.until((), self._say)
+
+    def _behind_preamble(self) -> str:
+        """Return what ends a text whose frame begins like the preamble, and so was read as one."""
+        frame, preamble = self.style.text, self.style.preamble
+        if frame is None or preamble is None or frame.begin != preamble.begin:
+            return ""
+        end, read = self.text(frame.end), self.text(preamble.end)
+        return end[len(read) :] if end.startswith(read) else ""
 
     def _in_text(self) -> Generator[None, None, None]:
         watched: dict[str, list[Layout]] = {}

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,11 +15,37 @@ from healfsa.library import check_file, style_names, tool_calls
 from healfsa.library.ready import entries
 from healfsa.library.styles import from_table
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
 
 
 def toml_blocks(name: str) -> list[str]:
     return re.findall(r"```toml\n(.*?)```", (DOCS / name).read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_the_examples_for_contributors(tmp_path):
+    """The two files of CONTRIBUTING.md pass, and are found by name once they lie in the folder: no code is needed."""
+    style, grammar = toml_blocks("../CONTRIBUTING.md")
+    folder = tmp_path / "grammars"
+    shutil.copytree(ROOT / "grammars", folder)
+    for name, text in (("tools/bracket.toml", style), ("time/weekday.toml", grammar)):
+        (folder / name).write_text(text, encoding="utf-8")
+    script = """
+import healfsa
+from healfsa.grammar.tags import data
+from pathlib import Path
+data.folder = lambda: Path(FOLDER)
+from healfsa.library import check_file
+from healfsa.library.ready import example_tools
+assert check_file(Path(FOLDER) / "tools/bracket.toml") == () == check_file(Path(FOLDER) / "time/weekday.toml")
+assert healfsa.library.get("time/weekday").accepts("Mon")
+calls = healfsa.tool_calls(example_tools(), style="bracket", markers="text")
+assert calls.parse('<|call|>get_weather {"city": "Rome"}<|end_call|>').calls[0].arguments == {"city": "Rome"}
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script.replace("FOLDER", repr(str(folder)))], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_example_style(tmp_path):

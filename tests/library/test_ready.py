@@ -42,7 +42,8 @@ def accepts(name: str, text: str) -> bool:
 
 def test_all_that_was_promised_is_there():
     assert {entry.name for entry in GRAMMARS} >= set(WANTED.split())
-    assert all(entry.description and entry.source and entry.accepts and entry.rejects for entry in GRAMMARS)
+    assert all(entry.description and entry.source for entry in GRAMMARS)
+    assert all(min(len(set(entry.accepts)), len(set(entry.rejects))) >= 5 for entry in GRAMMARS)
 
 
 @pytest.mark.parametrize("entry", GRAMMARS, ids=by_name)

@@ -104,12 +104,55 @@ def check_events(events, parsed) -> None:
             assert "".join(pieces) == event.call.text and parsed.calls[event.index] == event.call
 
 
+NEAR_MISSES = {
+    "unknown name": ("get_wether", {"city": "Rome"}),
+    "name cut short": ("get_weathe", {"city": "Rome"}),
+    "name goes on": ("get_weather2", {"city": "Rome"}),
+    "required argument": ("get_weather", {"days": 3}),
+    "no arguments": ("send_message", {}),
+    "extra argument": ("get_weather", {"city": "Rome", "country": "Italy"}),
+    "too large": ("get_weather", {"city": "Rome", "days": 15}),
+    "too small": ("get_weather", {"city": "Rome", "days": 0}),
+    "no integer": ("get_weather", {"city": "Rome", "days": 2.5}),
+    "not in the enum": ("get_weather", {"city": "Rome", "unit": "kelvin"}),
+    "wrong type inside": ("send_message", {"to": "Ada", "body": "x", "labels": [1]}),
+    "wrong type of a nested member": ("send_message", {"to": "Ada", "body": "x", "options": {"urgent": 1}}),
+    "arguments of another tool": ("now", {"city": "Rome"}),
+}
+HITS = {
+    "required only": ("get_weather", {"city": "Rome"}),
+    "all": ("get_weather", {"city": "Rome", "days": 14, "unit": "celsius"}),
+    "none": ("now", {}),
+    "signs in a string": ("send_message", {"to": "Ada", "body": 'a "b" <c> {d} [e], f'}),
+    "empty list": ("send_message", {"to": "Ada", "body": "x", "labels": []}),
+    "nested": ("send_message", {"to": "Ada", "body": "x", "options": {"urgent": True, "note": None}}),
+}
+
+
 @pytest.mark.parametrize("name", STYLES)
-def test_every_cut_lives_and_masks_equal_brute_force(name):
-    """A call cut at every byte of its beginning, name and arguments; four styles with the mask at each of them."""
+def test_hits_and_near_misses(name):
+    calls = tool_calls(TOOLS, name, markers="text", choice="required")
+    automaton = Automaton.from_expression(calls.grammar.expression)
+    for wanted, examples_of in ((True, HITS), (False, NEAR_MISSES)):
+        for why, (tool, arguments) in examples_of.items():
+            text = calls.render([{"name": tool, "arguments": arguments}])
+            state = automaton.step(automaton.start, text.encode())
+            assert (state != 0 and automaton.is_accepting(state)) == wanted, (why, text)
+
+
+MASKED = ("hermes", "harmony", "gemma-4", "glm-4.5")  # the others at every ninth byte in the default run
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [(name, 1 if name in MASKED else 9) for name in STYLES]
+    + [pytest.param(name, 1, marks=pytest.mark.slow) for name in STYLES if name not in MASKED],
+)
+def test_every_cut_lives_and_masks_equal_brute_force(name, step):
+    """A call cut at every byte of its beginning, name and arguments, with the masks there."""
     calls = calls_for(name, choice="required", reasoning="off")
     index = Index(calls.grammar.expression, calls.vocabulary)
-    state, step = index.start, 1 if name in ("hermes", "harmony", "gemma-4", "glm-4.5") else 9
+    state = index.start
     text = calls.render([{"name": "get_weather", "arguments": {"city": "Röm", "days": 3}}])
     pieces = [(s, t) for s, t in pieces_of(text, calls.specials)]
     for number, (special, piece) in enumerate(pieces):

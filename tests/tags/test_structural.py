@@ -8,6 +8,7 @@ import pytest
 import vocabularies
 from oracle import matches
 
+from healfsa.automaton import Automaton
 from healfsa.errors import GrammarError, SchemaError, UnsupportedFeature, VocabularyError
 from healfsa.grammar.tags import structural_tag
 
@@ -128,6 +129,20 @@ def test_tokens_by_name_and_id():
         structural_tag({"type": "token", "token": "<other>"}, vocabulary=vocabulary)
     with pytest.raises(VocabularyError, match="the id 65"):
         structural_tag({"type": "token", "token": 65}, vocabulary=vocabulary)
+
+
+def test_one_token_but_for_some():
+    vocabulary = vocabularies.byte_level()
+    ids = [int(t) for t in vocabulary.trie.order if len(vocabulary.bytes_of(int(t))) > 1][:2]
+    wanted, refused = (vocabulary.bytes_of(token) for token in ids)
+    grammar = structural_tag({"type": "exclude_token", "exclude_tokens": [ids[1], "<tool>"]}, vocabulary=vocabulary)
+    assert matches(grammar.expression, wanted) and not matches(grammar.expression, refused)
+    assert not matches(grammar.expression, b"") and not matches(grammar.expression, wanted + wanted)
+    assert "<tool>" not in Automaton.from_expression(grammar.expression).specials
+    every = structural_tag({"type": "exclude_token"}, vocabulary=vocabulary)
+    assert "<tool>" in Automaton.from_expression(every.expression).specials
+    with pytest.raises(VocabularyError, match="<other>"):
+        structural_tag({"type": "exclude_token", "exclude_tokens": ["<other>"]}, vocabulary=vocabulary)
 
 
 def test_spelled_special_tokens_become_symbols():

@@ -11,6 +11,7 @@ Not here: the schema compiler (see healfsa.grammar.json_schema), what stands aro
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ from healfsa.grammar.tags.emit_members import MembersEmitter
 from healfsa.grammar.tags.emit_python import PythonEmitter
 from healfsa.grammar.tags.emit_quoted import QuotedEmitter
 from healfsa.grammar.tags.template import Pieces, parse
+from healfsa.limits import Limits
 
 FORMS = ("json", "members", "python", "quoted")
 SLOTS = ("key", "raw", "json", "type")
@@ -144,7 +146,8 @@ def value_kinds(schema: Any) -> Callable[[str], tuple[bool, bool]]:
 
 @lru_cache(maxsize=1024)
 def _kinds_of(text: str) -> Callable[[str], tuple[bool, bool]]:
-    compiler = Compiler(read(text)[0], Style(), None, None, False)
+    forever = Limits(seconds=math.inf)  # the compiler is kept, and asked whenever a parser needs it
+    compiler = Compiler(read(text)[0], Style(), None, None, False, limits=forever)
     found = compiler.shape(compiler.formulas.leaf(compiler.references.root())).objects
 
     lock = threading.Lock()  # a compiler is one thread's, and parsers of many threads ask

@@ -21,7 +21,7 @@ from healfsa.grammar import expression as ex
 from healfsa.grammar.grammar import Grammar
 from healfsa.grammar.tags import formats as f
 from healfsa.grammar.tags.template import marked, to_expression
-from healfsa.grammar.utf8 import CHARACTER
+from healfsa.grammar.utf8 import CHARACTER, TEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Names:
     texts: frozenset[str]
     eos: frozenset[int]
     known: bool
+    vocabulary: Any = None
 
     @classmethod
     def of(cls, vocabulary: Any) -> Names:
@@ -39,7 +40,13 @@ class Names:
         if known_vocabulary(vocabulary, GrammarError) is None:
             return cls({}, frozenset(), frozenset(), False)
         eos = frozenset(vocabulary.eos_ids)
-        return cls(dict(vocabulary.specials), frozenset(vocabulary.added_text), eos, True)
+        return cls(dict(vocabulary.specials), frozenset(vocabulary.added_text), eos, True, vocabulary)
+
+    def spelled(self, excluded: Sequence[int]) -> ex.Expression:
+        """Return the texts of single tokens other than `excluded`; parts of characters are no texts."""
+        without = frozenset(excluded)
+        ids = (token for token in range(self.vocabulary.size) if token not in without)
+        return ex.both(TEXT, ex.literals(data for token in ids if (data := self.vocabulary.bytes_of(token))))
 
 
 def structural_tag(source: str | Mapping[str, Any], vocabulary: Any = None, *, specials: Sequence[str] = ()) -> Grammar:
@@ -142,6 +149,15 @@ class _Reader:
             raise VocabularyError(f"at {pointer}: the tokenizer has no special token {token!r}")
         return f.special(token)
 
+    def any_id(self, token: int | str, pointer: str) -> int:
+        """Return the id of a token, given by id or by the name of a special or added token."""
+        if isinstance(token, int):
+            return token
+        named = {**self.names.specials, **self.names.vocabulary.added_text}
+        if token not in named:
+            raise VocabularyError(f"at {pointer}: the tokenizer has no special or added token {token!r}")
+        return named[token]
+
     def mark(self, value: Any, pointer: str) -> Grammar:
         """Return a `begin`, an `end` or a trigger: a string or a token format."""
         if isinstance(value, str):
@@ -210,9 +226,13 @@ def _token(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
 
 
 def _one_token(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
-    raise UnsupportedFeature(
-        "exclude_token", pointer=pointer, instead="any_tokens with exclude_tokens, or any_text with excludes"
-    )
+    """Return the texts of single tokens, but for some; special tokens are symbols, the end of the text is none."""
+    if not reader.names.known:
+        raise UnsupportedFeature("exclude_token", pointer=pointer, instead="pass the vocabulary", detail="none given")
+    excluded = [reader.any_id(token, pointer) for token in value.get("exclude_tokens") or ()]
+    names = [n for n, i in reader.names.specials.items() if i not in reader.names.eos and i not in excluded]
+    marks = ex.choice(*(ex.Special(name) for name in sorted(names)))
+    return f.built("exclude_token", ex.choice(reader.names.spelled(excluded), marks), (), sorted(excluded))
 
 
 def _any_tokens(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
