@@ -81,6 +81,25 @@ def add_literal_bytes(memory, node):
     return 0
 
 
+@kernel("int64(int32[::1], int64)")
+def single_out(memory, place):
+    """Give every byte of the set of 8 words at `place` a class of its own."""
+    n = memory[CLASSES]
+    for byte in range(256):
+        if has_byte(memory, place, byte):
+            old, others, another = memory[CLASS_OF + byte], 0, 0
+            for other in range(256):
+                if memory[CLASS_OF + other] == old and other != byte:
+                    others, another = 1, other
+                    break
+            if others == 1:
+                memory[CLASS_OF + byte], memory[BYTE_OF + n] = n, byte
+                memory[BYTE_OF + old] = another
+                n += 1
+    memory[CLASSES] = n
+    return n
+
+
 @entry("int64(int32[::1])")
 def classify(memory):
     """Bring the byte classes up to date with all nodes; return their number."""
@@ -96,12 +115,7 @@ def classify(memory):
             refine(memory, memory[POOL] + memory[at + A])
         elif kind == K_LITERAL or (kind == K_LITERALS and memory[memory[POOL] + memory[at + A] + 3] == 0):
             add_literal_bytes(memory, node)
-    for byte in range(256):
-        if has_byte(memory, literal, byte):
-            for i in range(8):
-                memory[literal + 8 + i] = 0
-            memory[literal + 8 + (byte >> 5)] = signed(1 << (byte & 31))
-            refine(memory, literal + 8)
+    single_out(memory, literal)
     memory[SCANNED] = memory[NODES_USED]
     return memory[CLASSES]
 

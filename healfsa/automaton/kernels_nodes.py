@@ -93,7 +93,11 @@ def make_set(memory, source):
 
 @kernel("int64(int32[::1], int64, int64, int64)")
 def make_repeat_plain(memory, part, least, most):
-    """Return the counter node itself; the bounds make sense and nothing can be simplified."""
+    """Return the counter node itself; the bounds make sense and nothing can be simplified.
+
+    The part remembers its derivatives: every count asks for the same ones.
+    """
+    remember(memory, part)
     word = word_of(memory, part)
     if least == 0 or word & NULLABLE:
         least = 0
@@ -208,7 +212,7 @@ def make_repeat(memory, part, least, most):
 
 @kernel("int64(int32[::1], int64)")
 def remember(memory, node):
-    """Let the derivatives of `node` be memoised from now on (operands of BOTH and NOT, bodies of rules)."""
+    """Let the derivatives of `node` be memoised from now on: operands of BOTH and NOT, rules, what repeats."""
     at = memory[NODES] + node * NODE
     if memory[at + MEMO] < 0 and memory[at] & KIND > K_LITERAL:
         memory[at + MEMO] = 0

@@ -120,9 +120,11 @@ class Index(Masks):
         return self.is_live(self.automaton.step_special(state, symbol))
 
     def tokens_below(self, state: int, node: int) -> np.ndarray:
+        if self._spelling is None:
+            return self._wide.by_sets(state, node, based=False).tokens()
         stack, found, later = self.tables.scratch()
         count = self.automaton.run(kernels.walk, self.tables.trie, stack, found, later, state, node, kernels.WHOLE)
-        return found[:count] if self._spelling is None else self._only_live(state, node, found[:count].copy())
+        return self._only_live(state, node, found[:count].copy())
 
     def _only_live(self, state: int, node: int, tokens: np.ndarray) -> np.ndarray:
         """Return those of `tokens` behind which a token sequence can finish the text."""

@@ -12,16 +12,20 @@ from __future__ import annotations
 
 import threading
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from healfsa.index import kernels, kernels_loops
+from healfsa.automaton.kernels_compile import fingerprint
+from healfsa.index import kernels, kernels_loops, store
 
 if TYPE_CHECKING:
     from healfsa.automaton import Automaton
     from healfsa.index.tables import Tables
 
+STAMP = fingerprint(("automaton", "vocab", "index"))  # another version of the kernels makes its own files
+OFTEN = 8  # how often a part is asked for before its sets are made
+LARGE = 8192  # ids: the sets of smaller vocabularies are made faster than they are found on disk
 NARROW = 1500  # trie nodes: below a part with fewer of them a plain walk is as fast
 DESCRIPTION = 1 << 15  # words of the longest structure that is looked up
 
@@ -95,19 +99,38 @@ class Loop:
         return fixed + len(self._bases) * self._words * 4
 
 
+NOT_YET: Any = object()
+
+
 def loop_of(automaton: Automaton, tables: Tables, part: int, start: int) -> Loop | None:
-    """Return the token sets of `part` below trie node `start`; None where a plain walk serves as well or must serve."""
+    """Return the token sets of `part` below trie node `start`; None where a walk serves as well or must serve.
+
+    What was not asked for often enough is `NOT_YET` there: making the sets takes as long as some ten walks.
+    """
     if automaton.run(kernels_loops.breadth, tables.trie, part, start) < NARROW:
         return None
     description = describe(automaton, part)
     if not description:
         return None
     key = description, start
-    if key not in tables.loops:
-        loop = _classify(automaton, tables, part, start)
-        tables.keep_loop(key, loop)
-        return loop
-    return tables.loops.get(key)
+    if key in tables.loops:
+        return tables.loops.get(key)
+    times = tables.asked(key)
+    name = _file_name(tables, *key)
+    kept = store.load(name) if times == 1 and len(tables.kinds) >= LARGE else None
+    if kept is not None:
+        loop: Loop | None = Loop(tables, *kept)
+    elif times >= OFTEN:
+        loop = _classify(automaton, tables, part, start, name)
+    else:
+        return NOT_YET
+    tables.keep_loop(key, loop)
+    return loop
+
+
+def _file_name(tables: Tables, description: bytes, start: int) -> str:
+    """Return what the sets depend on, as a digest."""
+    return sha256(f"{STAMP} {tables.vocabulary.fingerprint} {start} ".encode() + description).hexdigest()
 
 
 def describe(automaton: Automaton, part: int) -> bytes:
@@ -117,7 +140,8 @@ def describe(automaton: Automaton, part: int) -> bytes:
     return sha256(words[:length].data).digest() if length else b""
 
 
-def _classify(automaton: Automaton, tables: Tables, part: int, start: int) -> Loop | None:
+def _classify(automaton: Automaton, tables: Tables, part: int, start: int, name: str) -> Loop | None:
+    """Make the sets of a part; where the vocabulary is large, keep them on disk as well."""
     stacks, staying, leaving = tables.scratch_pair()
     begun, whole = tables.scratch_rounds()
     run, sets = automaton.run, (staying, begun, leaving, whole)
@@ -125,5 +149,10 @@ def _classify(automaton: Automaton, tables: Tables, part: int, start: int) -> Lo
     if count == kernels_loops.NOT_A_LOOP:
         return None
     n = int(leaving[0])
-    loop = Loop(tables, staying[:count], begun[:count], leaving[1 : n + 1], whole[:n])
-    return None if loop.most >= kernels_loops.MANY else loop
+    arrays = staying[:count].copy(), begun[:count].copy(), leaving[1 : n + 1].copy(), whole[:n].copy()
+    loop = Loop(tables, *arrays)
+    if loop.most >= kernels_loops.MANY:
+        return None
+    if len(tables.kinds) >= LARGE:
+        threading.Thread(target=store.save, args=(name, arrays), daemon=True).start()
+    return loop

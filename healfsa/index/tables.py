@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from healfsa.index import kernels_sets
+from healfsa.index.sets import Sets
 
 if TYPE_CHECKING:
     from healfsa.index.loops import Loop
@@ -19,7 +23,9 @@ if TYPE_CHECKING:
 
 LOOP_BYTES = 64 << 20
 UNIONS_KEPT = 256
+ASKED = 4096  # repeated parts that are counted
 PIECES = 4096  # words for the pieces of one state and for taking it apart
+ENTRIES = 1024  # states of one automaton of which a thread remembers the sets
 PUT_OFF = 512  # thick trie nodes that one walk can put off
 
 
@@ -48,8 +54,22 @@ class Tables:
         self.kinds = vocabulary.kinds.tobytes()
         self._local = threading.local()
         self.loops: dict[tuple[bytes, int], Loop | None] = {}
+        self._asked: dict[tuple[bytes, int], int] = {}
         self._unions: dict[tuple[int, ...], tuple[Sequence[np.ndarray], np.ndarray]] = {}
         self._lock = threading.Lock()
+
+    @cached_property
+    def sets(self) -> Sets:
+        """The sets of characters that walks look out for, made when the first wide state is met."""
+        return Sets(self)
+
+    def asked(self, key: tuple[bytes, int]) -> int:
+        """Count how often the sets of one repeated part are asked for; return the number."""
+        with self._lock:
+            if len(self._asked) >= ASKED:
+                self._asked.clear()
+            self._asked[key] = self._asked.get(key, 0) + 1
+            return self._asked[key]
 
     def keep_loop(self, key: tuple[bytes, int], loop: Loop | None) -> None:
         """Remember the sets of one repeated part, the oldest ones within a bound on their bytes."""
@@ -83,6 +103,8 @@ class Tables:
             local.rounds = np.zeros((2, trie.n_nodes + 2), dtype=np.uint8)
             local.pieces = np.zeros((2, PIECES), dtype=np.int32)
             local.marks = np.zeros(self.vocabulary.size, dtype=np.uint8)
+            local.known, local.owner = np.zeros(kernels_sets.STRIDE * (ENTRIES + 1), dtype=np.int32), None
+            local.queue = np.zeros(kernels_sets.SLOTS + 3 * kernels_sets.SEEN + 1024, dtype=np.int32)
             local.scratch = local.stacks[0], local.lists[0], np.zeros(2 * PUT_OFF + 2, dtype=np.int32)
             return local.scratch
 
@@ -94,6 +116,14 @@ class Tables:
     def scratch_pieces(self) -> np.ndarray:
         """Return this thread's int32[2, n] for taking states apart; behind `scratch`."""
         return self._local.pieces
+
+    def scratch_sets(self, owner: object) -> tuple[np.ndarray, np.ndarray]:
+        """Return this thread's memory for what is known of states of `owner`, and a queue; behind `scratch`."""
+        local = self._local
+        if local.owner is not owner:
+            local.owner = owner
+            local.known.fill(0)
+        return local.known, local.queue
 
     def scratch_marks(self) -> np.ndarray:
         """Return this thread's uint8[V], all zero; behind `scratch`."""

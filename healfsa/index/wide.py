@@ -1,11 +1,11 @@
 """Rows of wide states: states from which tokens below thick trie nodes can be read.
 
 In: a state. Out: its text tokens as base rows, tokens that are missing in them, and tokens that are added.
-Idea: a short walk is the answer where it comes to its end. Else the state is taken apart: its loops have ready base
-    rows, and the ways out of them are walked once per what follows and picked by number of rounds; the rest is walked,
-    and where thick trie nodes are met below, the states there are taken apart in the same way. A state that mostly
-    leads into one loop (a key that may be any but some) is described by its difference from that loop.
-Cost: some microseconds a piece whose sets are known.
+Idea: a short walk is the answer where it comes to its end. Else the state is taken apart: loops that came before have
+    ready base rows, and the ways out of them are walked once per what follows and picked by number of rounds. A state
+    that mostly leads into one loop (a key that may be any but some) is described by its difference from that loop. All
+    else is a walk that skips what cannot fail (kernels_sets).
+Cost: some microseconds a piece whose sets are known; a few hundred for a walk, whatever the grammar.
 Not here: the sets (see loops), the cache of rows (see rows).
 """
 
@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from healfsa.automaton.kernels_memory import EMPTY
-from healfsa.index import kernels, kernels_loops, kernels_split
-from healfsa.index.loops import Loop, loop_of
+from healfsa.index import kernels, kernels_loops, kernels_sets, kernels_split
+from healfsa.index.loops import NOT_YET, Loop, loop_of
 
 if TYPE_CHECKING:
     from healfsa.automaton import Automaton
     from healfsa.index.tables import Tables
 
-TRIED = 3  # thick nodes without a ready loop before the rest of them is walked
-THICK = kernels.THICK
+THIN = 4  # trie nodes: below a node with fewer of them a walk looks at all
 QUICK = 2500  # trie nodes: a state that meets fewer of them is walked at once,
 INSIDE = 300  # if it does not meet more than these below one thick node
 DIFFERENT = 16_000  # trie nodes that a comparison may look at
@@ -84,7 +83,7 @@ class Wide:
         pieces = self._split(state)
         usable = [self._usable(piece, 0) for piece in pieces]
         if not any(usable):
-            return self._below(state, 0)
+            return self.by_sets(state, 0)
         key = tuple(self._name(piece) if ready else piece[0] for piece, ready in zip(pieces, usable, strict=True))
         if key not in self._joined:
             if len(self._joined) >= KEPT:
@@ -100,12 +99,21 @@ class Wide:
         reached = loop is not None and 0 <= most < loop.most
         return part, least if least > 1 else 0, most if reached else -1, rest
 
-    def _walk(self, state: int, start: int, thick: int) -> tuple[np.ndarray, list[list[int]]]:
-        """Return the tokens (in scratch memory) and the pairs (node, state) of the thick nodes that are put off."""
-        stack, found, later = self._tables.scratch()
-        count = self._automaton.run(kernels.walk, self._tables.trie, stack, found, later, state, start, thick)
-        n = int(later[0])
-        return found[:count], later[1 : 1 + 2 * n].reshape(n, 2).tolist() if n else []
+    def by_sets(self, state: int, start: int, based: bool = True) -> Found:
+        """Return the tokens of `state` below trie node `start`: a walk that skips what cannot fail.
+
+        Unless `based`, all of them are listed.
+        """
+        tables, run = self._tables, self._automaton.run
+        sets, base = tables.sets, -1
+        stack, found, _ = tables.scratch()
+        known, queue = tables.scratch_sets(self)
+        if based and start == 0:
+            base = run(kernels_sets.base_of, sets.members, known, queue, state) - 1
+        args = tables.trie, sets.marks, sets.members, known, queue, stack, found
+        count = run(kernels_sets.walk_sets, *args, state, start, base, THIN)
+        listed = found[:count].copy()  # the row of a set uses the same scratch memory
+        return Found([sets.row(base)] if base >= 0 else [], [listed])
 
     def _split(self, state: int) -> list[list[int]]:
         buffer = self._tables.scratch_pieces()
@@ -126,7 +134,7 @@ class Wide:
             if self._usable(piece, start):
                 self._add_loop(found, piece, start)
             else:
-                found.add(self._below(piece[0], start))
+                found.add(self.by_sets(piece[0], start))
         return found
 
     def _add_loop(self, found: Found, piece: list[int], start: int) -> None:
@@ -137,7 +145,7 @@ class Wide:
         if exits is None:
             tokens = self._anyhow(loop, node, part, most, start)
             if tokens is None:
-                found.add(self._below(node, start))
+                found.add(self.by_sets(node, start))
                 return
         else:
             tokens, rounds = exits
@@ -164,25 +172,6 @@ class Wide:
             run(kernels.advance_many, *text, state, passed, longer, states)
             tokens = np.concatenate([tokens, longer[states > 0]])
         return tokens
-
-    def _below(self, state: int, start: int) -> Found:
-        """Return the tokens of `state` below trie node `start`: a walk, and thick nodes taken apart.
-
-        Where the first thick nodes show no loop that is ready, all is walked.
-        """
-        tokens, later = self._walk(state, start, THICK)
-        found, tried = Found(lists=[tokens.copy()]), 0
-        for node, after in later:
-            pieces = self._split(after)
-            if any(self._usable(piece, node) for piece in pieces):
-                found.add(self._join(pieces, node))
-                tried = -len(later)
-                continue
-            tried += 1
-            if tried == TRIED:
-                return Found(lists=[self._walk(state, start, kernels.WHOLE)[0].copy()])
-            found.lists.append(self._walk(after, node, kernels.WHOLE)[0].copy())
-        return found
 
     def _by_comparison(self, state: int) -> Found | None:
         """Return the tokens of `state` by its difference from the state that most letters lead to, or None."""
@@ -212,9 +201,13 @@ class Wide:
         return known
 
     def _loop(self, part: int, start: int) -> Loop | None:
+        """Return the sets of a loop; None where there are none, or none yet."""
         key = part, start
         if key not in self._loops:
-            self._loops[key] = loop_of(self._automaton, self._tables, part, start)
+            loop = loop_of(self._automaton, self._tables, part, start)
+            if loop is NOT_YET:
+                return None
+            self._loops[key] = loop
             if self._loops[key] is not None and self._hints[0] < HINTS:
                 self._hints[0] += 1
                 self._hints[self._hints[0]] = part

@@ -1,0 +1,82 @@
+"""Arrays on disk, so that what depends on a vocabulary alone is made once per machine.
+
+In: a name made of all that the arrays depend on, arrays. Out: a file in the user's cache folder, or the arrays in
+    it.
+Idea: as in vocab/cache: the content carries a checksum and appears by one rename, so that a reader finds a whole file
+    or none, however many processes write; a file that is damaged, cut or foreign counts as not there.
+Cost: a millisecond a megabyte. A full or read-only disk is no error.
+Not here: what is kept (loops).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from healfsa.vocab import cache
+
+MAGIC = b"healfsa arrays 1\n"
+KEEP = 256  # files; the least recently used ones go
+SUFFIX = ".arrays"
+
+
+def folder() -> Path:
+    """Return the folder of the kept arrays (it may not exist), beside that of the vocabularies."""
+    return cache.folder().parent / "index"
+
+
+def save(name: str, arrays: tuple[np.ndarray, ...]) -> bool:
+    """Write arrays (one dimension each) under a name; return whether that was possible."""
+    head = " ".join(f"{array.dtype.str}:{array.size}" for array in arrays).encode()
+    body = len(head).to_bytes(4, "little") + head + b"".join(array.tobytes() for array in arrays)
+    content = MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
+    try:
+        place = folder()
+        place.mkdir(parents=True, exist_ok=True)
+        _write(place / (name + SUFFIX), content)
+        files = sorted(place.glob("*" + SUFFIX), key=lambda path: path.stat().st_mtime)
+        for path in files[:-KEEP]:
+            path.unlink(missing_ok=True)
+    except OSError:
+        return False
+    return True
+
+
+def load(name: str) -> tuple[np.ndarray, ...] | None:
+    """Return the arrays of a name, or None where there is no sound file of it."""
+    path = folder() / (name + SUFFIX)
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    start = len(MAGIC) + 4
+    checksum = int.from_bytes(content[start - 4 : start], "little")
+    if content[: len(MAGIC)] != MAGIC or zlib.crc32(content[start:]) != checksum:
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)
+    at = start + 4 + int.from_bytes(content[start : start + 4], "little")
+    arrays = []
+    for item in content[start + 4 : at].decode().split():
+        dtype, _, size = item.partition(":")
+        arrays.append(np.frombuffer(content, dtype=np.dtype(dtype), count=int(size), offset=at))
+        at += arrays[-1].nbytes
+    return tuple(arrays)
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a whole file under its name in one step."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise

@@ -1,0 +1,123 @@
+"""Walks that skip what cannot fail, and sets on disk: the same tokens as plain walks, on a real vocabulary."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import vocabularies
+
+import healfsa
+from healfsa import models
+from healfsa.index import Index, RowPool, Tables, kernels, loops, store
+from healfsa.vocab import Vocabulary
+
+PATTERNS = [
+    r".*x",
+    r"(?s).{1,500}",
+    r"[^\n]*",
+    r"(?!foo|bar).*",
+    r"(?:(?!END).)*END",
+    r'"([^"\\]|\\.){3,40}"',
+    r"(\w+[ ,.]){2,90}",
+    r"[a-z]{2,}(-[a-z0-9]+)*",
+    r"[一-龥]{1,9}|[а-я]+",
+    r"(?=.*[0-9])(?=.*[A-Z])[!-~]{8,64}",
+    r".{30,}z",
+]
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> Vocabulary:
+    return Vocabulary.from_tokenizer(models.embedded_folder() / "tokenizer.json")
+
+
+def states_of(index: Index, random_: random.Random) -> set[int]:
+    """States behind random bytes that keep the automaton alive."""
+    found = set()
+    for _ in range(4):
+        state = index.start
+        for _ in range(12):
+            found.add(state)
+            live = index.automaton.next_bytes(state)
+            choices = [b for b in range(256) if live >> b & 1]
+            if not choices:
+                break
+            state = index.automaton.step(state, bytes([random_.choice(choices)]))
+    return found
+
+
+def plainly(index: Index, state: int) -> np.ndarray:
+    """The tokens of a state by a walk that looks at everything."""
+    stack, found, later = index.tables.scratch()
+    args = index.tables.trie, stack, found, later, state, 0, kernels.WHOLE
+    return np.sort(found[: index.automaton.run(kernels.walk, *args)])
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_skipping_walks_find_the_same_tokens(pattern, vocabulary):
+    index = Index(healfsa.regex(pattern).expression, vocabulary)
+    for state in states_of(index, random.Random(pattern)):
+        expected = plainly(index, state)
+        found = index._wide.by_sets(state, 0)
+        words = np.zeros(index.words, dtype=np.int32)
+        for base in found.bases:
+            words |= base
+        tokens = found.tokens()
+        kernels.set_bits(words, tokens.astype(np.int32), len(tokens))
+        got = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
+        assert np.array_equal(got, expected), state
+        assert np.array_equal(np.sort(index.tokens_below(state, 0)), expected), state
+
+
+def test_sets_are_kept_on_disk(vocabulary, tmp_path, monkeypatch):
+    monkeypatch.setenv("HEALFSA_CACHE", str(tmp_path))
+    monkeypatch.setattr(loops, "OFTEN", 1)
+    monkeypatch.setattr(loops.threading, "Thread", lambda target, args, daemon: _Now(target, args))
+    expression = healfsa.regex(r'"[^"\\]*"').expression
+    rows = []
+    for damage in (None, None, b"x", b""):
+        index = Index(expression, vocabulary, tables=Tables(vocabulary), pool=RowPool(1 << 28))
+        rows.append(index.row(index.step(index.start, b'"a')).copy())
+        kept = list((tmp_path / "index").iterdir())
+        assert len(kept) == 1 and kept[0].suffix == store.SUFFIX
+        if damage is not None:
+            kept[0].write_bytes(kept[0].read_bytes()[:-5] + damage)
+    assert all(np.array_equal(row, rows[0]) for row in rows)
+
+
+def test_a_second_process_does_not_make_them_again(vocabulary, tmp_path, monkeypatch):
+    monkeypatch.setenv("HEALFSA_CACHE", str(tmp_path))
+    monkeypatch.setattr(loops.threading, "Thread", lambda target, args, daemon: _Now(target, args))
+    expression = healfsa.regex(r"[a-z ]+").expression
+    monkeypatch.setattr(loops, "OFTEN", 1)
+    first = Index(expression, vocabulary, tables=Tables(vocabulary))
+    row = first.row(first.start).copy()
+    monkeypatch.setattr(loops, "_classify", None)
+    again = Index(expression, vocabulary, tables=Tables(vocabulary))
+    assert np.array_equal(again.row(again.start), row)
+    assert again.tables.loops
+
+
+def test_a_disk_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HEALFSA_CACHE", str(tmp_path / "file"))
+    assert not store.save("name", (np.arange(3),))
+    assert store.load("name") is None
+
+
+def test_small_vocabularies_keep_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("HEALFSA_CACHE", str(tmp_path))
+    monkeypatch.setattr(loops, "OFTEN", 1)
+    monkeypatch.setattr(loops, "NARROW", 0)
+    index = Index(healfsa.regex(r"[a-z ]+").expression, vocabularies.byte_level())
+    index.row(index.start)
+    assert not (tmp_path / "index").exists()
+
+
+class _Now:
+    """A thread that runs at once, so that the test need not wait."""
+
+    def __init__(self, target, args) -> None:
+        self.start = lambda: target(*args)
