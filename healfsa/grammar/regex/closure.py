@@ -25,7 +25,8 @@ from healfsa.grammar.regex.cells import COMMIT, FOUND, FREE, Cell, Cells, Groups
 from healfsa.grammar.regex.exactness import tangled
 from healfsa.grammar.regex.width import one_width
 
-LARGE_COUNT = 8  # loops with a larger bound are read as one block even where what precedes or follows matters
+LARGE_COUNT = 8  # loops with a larger bound are read as one block even where what precedes matters
+MANY_ROUNDS = 64  # loops that look around and have a larger bound are read in one go; smaller ones count down
 MANY_PLACES = 5_000  # with demands; more cannot be followed in a moment
 
 
@@ -294,7 +295,7 @@ class Closure:
         cell, node = place.cell, place.cell.node
         if place.bound != self._any_next or cell.committed or cell.tail is None or not isinstance(node, tree.Loop):
             return None
-        if not _has_large_bound(node) or node.needs & tree.PATH or not node.needs or not one_width(node.body):
+        if _bound(node) <= MANY_ROUNDS or node.needs & tree.PATH or not node.needs or not one_width(node.body):
             return None
         return Rounds(node, Config(self._cells.settled(cell.tail), place.groups), place.demands)
 
@@ -317,11 +318,11 @@ def _subsets(groups: frozenset[int]) -> Iterator[frozenset[int]]:
 
 
 def _is_large(node: tree.Node) -> bool:
-    return isinstance(node, tree.Loop) and not node.needs and _has_large_bound(node)
+    return isinstance(node, tree.Loop) and not node.needs and _bound(node) > LARGE_COUNT
 
 
-def _has_large_bound(node: tree.Loop) -> bool:
-    return max(node.least, node.most or 0) > LARGE_COUNT
+def _bound(node: tree.Loop) -> int:
+    return max(node.least, node.most or 0)
 
 
 def _may_be_empty(cell: Cell) -> bool:
