@@ -119,4 +119,4 @@ def serve_model(name: str, model: Any, tokenizer: Any, settings: Settings, metri
 def engine_of(vocabulary: healfsa.Vocabulary, settings: Settings) -> healfsa.Engine:
     """Return an engine whose compiles are bounded as an open server needs it."""
     limits = healfsa.Limits(seconds=settings.compile_seconds, bytes=500_000_000)
-    return healfsa.Engine(vocabulary, limits=limits)
+    return healfsa.Engine(vocabulary, limits=limits, cache_bytes=settings.grammar_bytes)

@@ -22,8 +22,8 @@ from healfsa.server.catalogue import Served
 from healfsa.server.chatprompt import Chat, chat_prompt, read_chat
 from healfsa.server.constraints import Constraint, Constraints
 from healfsa.server.context import Context, new_id, now
+from healfsa.server.covers import covers_of
 from healfsa.server.errors import ApiError
-from healfsa.server.exact import exact_of
 from healfsa.server.exchange import Exchange, counted, gathered, submitted, usage
 from healfsa.server.fields import Fields
 from healfsa.server.job import Finished, Job
@@ -101,13 +101,13 @@ def jobs_of(
     prompt = chat_prompt(served, chat, tools.listed if tools else [], template, inside if constraint else None)
     index = compiled(served, constraint, context.metrics)
     boundary = healed(served, prompt, plan, context.metrics)
-    exact = exact_of(served.engine, boundary, index)
+    covers = covers_of(served.engine, boundary, index, "exact" in served.offers)
     shown = tools.shown if tools else None
     grammar = constraint.grammar if constraint else None
 
     def make(exchange: Exchange) -> list[Job]:
         job = make_job(served, plan, context.settings, prompt, boundary, index, exchange.sink(0),
-                       grammar=grammar, shown=shown, exact=exact)  # fmt: skip
+                       grammar=grammar, shown=shown, covers=covers)  # fmt: skip
         return [job]
 
     return make

@@ -18,8 +18,8 @@ from healfsa.server import sse
 from healfsa.server.catalogue import Served
 from healfsa.server.constraints import Constraints
 from healfsa.server.context import Context, new_id, now
+from healfsa.server.covers import covers_of
 from healfsa.server.errors import ApiError
-from healfsa.server.exact import exact_of
 from healfsa.server.exchange import Exchange, counted, gathered, submitted, usage
 from healfsa.server.fields import Fields
 from healfsa.server.job import Event, Finished, Job, PromptScores
@@ -73,15 +73,16 @@ def read(context: Context, fields: Fields) -> Completion:
     for prompt in prompts:
         whole = with_ending(constraint, prompt.ending)
         index, boundary = compiled(served, whole, metrics), healed(served, prompt, plan, metrics)
-        made.append((prompt, boundary, whole, index, exact_of(served.engine, boundary, index)))
+        covers = covers_of(served.engine, boundary, index, "exact" in served.offers)
+        made.append((prompt, boundary, whole, index, covers))
     if echo and logprobs is not None:
         plan = _with_scores(plan, logprobs)
 
     def make(exchange: Exchange) -> list[Job]:
         return [
             make_job(served, plan, settings, prompt, boundary, index, exchange.sink(place),
-                     grammar=whole.grammar if whole else None, exact=exact)
-            for place, (prompt, boundary, whole, index, exact) in enumerate(made)
+                     grammar=whole.grammar if whole else None, covers=covers)
+            for place, (prompt, boundary, whole, index, covers) in enumerate(made)
         ]  # fmt: skip
 
     return Completion(served, plan, prompts, make, echo, stream, headers)

@@ -156,8 +156,8 @@ class Job:
         Whether the cache of earlier prompts may be used and filled.
     grammar : Grammar or None
         What may follow the prompt, for backends that pass it on.
-    exact : Exact or None
-        Covers of the owed bytes, where the first event of each choice is drawn with its true weight.
+    covers : Covers or None
+        Covers of the owed bytes, for backends that read them with the prompt.
     """
 
     boundary: healfsa.Boundary
@@ -168,7 +168,7 @@ class Job:
     scores: int | None = None
     reuse: bool = True
     grammar: healfsa.Grammar | None = None
-    exact: Any = None
+    covers: Any = None
     flush: Callable[[], None] = lambda: None  # tell the listener that the sink was given something
     cached: int = 0
     submitted: float = field(default_factory=time.monotonic)

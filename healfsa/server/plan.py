@@ -190,7 +190,7 @@ def make_job(
     *,
     grammar: healfsa.Grammar | None = None,
     shown: dict[int, bytes] | None = None,
-    exact: Any = None,
+    covers: Any = None,
 ) -> Job:
     """Return the job of a healed prompt; `shown` are special tokens that are written into the text by name."""
     if prompt.behind:
@@ -209,7 +209,7 @@ def make_job(
         tail = Tail(skip, plan.stops, begun, prompt.ending)
         sequences.append(Sequence(number, matcher, Sampler(plan.sampling, number), tail, ends, shown))
     deadline = time.monotonic() + settings.request_seconds
-    return Job(boundary, tuple(ids), sequences, sink, deadline, plan.scores, plan.reuse, grammar, exact)
+    return Job(boundary, tuple(ids), sequences, sink, deadline, plan.scores, plan.reuse, grammar, covers)
 
 
 def _shown_part(vocabulary: healfsa.Vocabulary, boundary: healfsa.Boundary) -> tuple[int, bytes]:

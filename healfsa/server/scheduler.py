@@ -21,8 +21,8 @@ import numpy as np
 
 import healfsa
 from healfsa.errors import HealFSAError
+from healfsa.server.covers import Covers, Drawing
 from healfsa.server.errors import ApiError, broken, busy, closing, too_late, translated
-from healfsa.server.exact import Drawing, Exact
 from healfsa.server.job import Job, PromptScores, Sequence
 from healfsa.server.metrics import Metrics
 from healfsa.server.prefixes import LEAST, PrefixStore
@@ -209,7 +209,9 @@ class Scheduler:
 
     def _begin(self, job: Job) -> None:
         kept, reuse = self._prefixes.find(job.ids) if job.reuse and job.scores is None else (None, 0)
-        reading = self._rows.read(job.ids, kept, reuse, job.exact.tree if job.exact else None)
+        if job.covers is not None and not (job.covers.weighted or self._rows.takes_trees):
+            job.covers = None
+        reading = self._rows.read(job.ids, kept, reuse, job.covers.tree if job.covers else None)
         job.cached = reading.done
         self.metrics.prompt_tokens.labels(self.name).inc(len(job.ids))
         self.metrics.cached_tokens.labels(self.name).inc(reading.done)
@@ -249,8 +251,9 @@ class Scheduler:
             if sequence.ends.budget <= 0:
                 job.tell(sequence.number, sequence.end("length"))
         rows = [(job, sequence) for sequence in job.running]
-        if job.exact is not None:
-            branches = self._draw(rows, job.exact, reading)
+        if job.covers is not None:
+            begin = self._draw if job.covers.weighted else self._walk
+            branches = [(reading.branch(node), part) for node, part in begin(rows, job.covers, reading.behind).items()]
         else:
             self._choose(rows, np.tile(logits, (len(rows), 1)))
             branches = [(reading, rows)]
@@ -258,11 +261,28 @@ class Scheduler:
         alive = [(place, [row for row in part if row[1].finished is None]) for place, part in branches]
         self._keep(list(self._active), [entry for entry in alive if entry[1]])
 
-    def _draw(self, rows: list[Row], exact: Exact, reading: Any) -> list[tuple[Any, list[Row]]]:
-        """Draw the first event of each choice with its true weight; return the choices behind each path."""
+    def _walk(self, rows: list[Row], covers: Covers, logits: np.ndarray) -> dict[int, list[Row]]:
+        """Choose tokens under masks as far as the covers were read; return the choices behind each node."""
+        behind: dict[int, list[Row]] = {}
+        going = [(row, 0) for row in rows]
+        while going:
+            self._choose([row for row, _ in going], logits[[node for _, node in going]])
+            onward = []
+            for row, node in going:
+                sequence = row[1]
+                after = None if sequence.finished else covers.children.get((node, sequence.tokens[-1]))
+                if after is None:
+                    behind.setdefault(node, []).append(row)
+                else:
+                    onward.append((row, after))
+            going = onward
+        return behind
+
+    def _draw(self, rows: list[Row], covers: Covers, logits: np.ndarray) -> dict[int, list[Row]]:
+        """Draw the first event of each choice with its true weight; return the choices behind each node."""
         behind: dict[int, list[Row]] = {}
         if rows:
-            drawing = Drawing(exact, rows[0][1].vocabulary, reading.behind)
+            drawing = Drawing(covers, rows[0][1].vocabulary, logits)
         for job, sequence in rows:
             choices, node = drawing.draw(sequence)
             for choice in choices:
@@ -270,7 +290,7 @@ class Scheduler:
                     job.tell(sequence.number, sequence.take(choice))
             behind.setdefault(node, []).append((job, sequence))
             self.metrics.tokens.labels(self.name).inc(len(choices))
-        return [(reading.branch(node), part) for node, part in behind.items()]
+        return behind
 
     # Steps.
 

@@ -29,6 +29,8 @@ class Settings:
         Bound on the columns times rows of the shared cache.
     prefix_bytes : int
         Memory for prompts that later requests may begin with.
+    grammar_bytes : int
+        Memory for compiled grammars of one model, and again for their rows.
     chunk : int
         Prompt tokens read between two steps of the running rows.
     request_seconds : float
@@ -61,6 +63,7 @@ class Settings:
     queue: int = 64
     cache_tokens: int = 131_072
     prefix_bytes: int = 256 << 20
+    grammar_bytes: int = 256 << 20
     chunk: int = 256
     request_seconds: float = 300.0
     default_tokens: int = 16

@@ -164,3 +164,26 @@ def enumerate_top(server, options):
     """Return (id, log-probability) of the second likeliest event's last token."""
     cut = server.post("/playground/probe", **options, logprobs=2).json()
     return [(entry["id"], entry["logprob"]) for entry in cut["next"][1:]]
+
+
+@pytest.mark.parametrize(
+    "options", [{"temperature": 0}, {"seed": 4}, {"seed": 5, "regex": "[a-z ]{1,9}", "logprobs": 2}]
+)
+def test_covers_that_are_read_with_the_prompt_change_nothing_but_the_steps(server, monkeypatch, options):
+    """The tokens that spell owed bytes cost no steps of their own; the answers are the same without the tree."""
+    from healfsa.server import chat, completions
+
+    body = {"prompt": PROMPTS, "max_tokens": 5, "n": 2, **options}
+    steps = steps_of(server)
+    fast = server.post("/v1/completions", **body).json()["choices"]
+    used = steps_of(server) - steps
+    for module in (chat, completions):
+        monkeypatch.setattr(module, "covers_of", lambda *_: None)
+    slow = server.post("/v1/completions", **body).json()["choices"]
+    assert [c["text"] for c in fast] == [c["text"] for c in slow]
+    assert steps_of(server) - steps - used >= used
+
+
+def steps_of(server):
+    lines = server.client.get("/metrics").text.splitlines()
+    return float(next((line.split()[-1] for line in lines if line.startswith("healfsa_steps_total")), 0))

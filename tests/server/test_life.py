@@ -67,14 +67,15 @@ def test_load_from_another_process(tiny):
 
 @pytest.mark.slow
 def test_load_for_two_minutes(tiny):
-    with RunningServer(*tiny, small(rows=8, queue=8, prefix_bytes=4 << 20)) as running:
-        check(load(running, 32, 20))
+    bounds = {"rows": 8, "queue": 8, "prefix_bytes": 4 << 20, "grammar_bytes": 8 << 20}
+    with RunningServer(*tiny, small(**bounds)) as running:
+        check(load(running, 32, 25))
         before = memory()
         counts = load(running, 32, 120)
         check(counts)
         grown = memory() - before
         print(counts, f"{grown / 2**20:.1f} MiB grown")
-        assert idle(running) and grown < 200 << 20
+        assert idle(running) and grown < 48 << 20
 
 
 def test_a_client_that_leaves_frees_its_row(tiny):

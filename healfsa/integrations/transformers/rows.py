@@ -232,6 +232,11 @@ class Rows:
         """The longest sequence that the model can take."""
         return int(getattr(self.model.config.get_text_config(), "max_position_embeddings", 0) or 2**30)
 
+    @property
+    def takes_trees(self) -> bool:
+        """Whether a tree behind a prompt is read in the same pass, and not path by path."""
+        return takes_tree_masks(self.model)
+
     def new_cache(self) -> Any:
         """Return an empty cache."""
         return Cache(layers=[GrowingLayer() for _ in range(self.n_layers)])

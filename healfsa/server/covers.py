@@ -1,9 +1,10 @@
-"""`heal: "exact"`: the first event of each choice, drawn with the model's own weights.
+"""Covers of the owed bytes, read with the prompt; `heal: "exact"`: the first event, drawn with the model's own weights.
 
 In: a healed prompt and a grammar; the model's logits at the nodes of the tree of covers. Out: the tokens up to the
     first one that ends behind the prompt, for each choice.
-Idea: the tree is made before a job is queued, the model reads it in the same pass as the end of the prompt, and the
-    grammar only removes events. Temperature, top_k, min_p and top_p act on what is written behind the prompt, not on
+Idea: the tree is made before a job is queued, and the model reads it in the same pass as the end of the prompt. With
+    every policy the tokens that spell the owed bytes then cost no steps. Exact: the grammar only removes events.
+    Temperature, top_k, min_p and top_p act on what is written behind the prompt, not on
     tokens; biases act on the token that ends the event. Log-probabilities are those of what is written.
 Cost: a few positions more in the pass that reads the prompt, and a pass over arrays as wide as the vocabulary.
 Not here: trees and weights (healing), the forward pass (integrations).
@@ -24,27 +25,49 @@ from healfsa.server.errors import translated
 from healfsa.server.job import Sequence
 from healfsa.server.sampling import Choice, Sampling
 
+MOST_NODES = 64  # of a tree that only saves steps
 MOST_PATHS = 512  # over all segmentations, where the grammar allows no canonical one; those of fewer tokens first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Exact:
-    """What a job needs to draw its first events: the covers, and what the grammar allows behind them."""
+class Covers:
+    """The covers that a job's first tokens are taken from.
+
+    Attributes
+    ----------
+    tree : CoverTree
+    children : dict
+        Node behind (node, token).
+    weighted : bool
+        Whether the first event is drawn with its true weight; else each token is chosen under its mask.
+    allowed : AllowedByIndex or None
+        What the grammar allows behind the prompt, for weights.
+    """
 
     tree: CoverTree
-    allowed: AllowedByIndex | None
+    children: dict[tuple[int, int], int]
+    weighted: bool = False
+    allowed: AllowedByIndex | None = None
+
+    @classmethod
+    def of(cls, tree: CoverTree, weighted: bool = False, allowed: AllowedByIndex | None = None) -> Covers:
+        """Return the covers of a tree."""
+        edges = zip(tree.parents[1:].tolist(), tree.tokens[1:].tolist())
+        return cls(tree, {edge: node for node, edge in enumerate(edges, 1)}, weighted, allowed)
 
 
-def exact_of(engine: healfsa.Engine, boundary: healfsa.Boundary, index: Any) -> Exact | None:
-    """Return what is drawn from; None where the request does not want it, or nothing is owed.
+def covers_of(engine: healfsa.Engine, boundary: healfsa.Boundary, index: Any, wanted: bool) -> Covers | None:
+    """Return the covers of a healed prompt; None where they are not wanted, nothing is owed, or they save nothing.
 
     Raises
     ------
     ApiError
         The prefill contradicts the grammar, or no tokens can write the owed bytes.
     """
-    if boundary.policy != "exact" or not boundary.owed:
+    if not wanted or not boundary.owed:
         return None
+    if boundary.policy != "exact":
+        return _masked(engine, boundary)
     vocabulary = engine.vocabulary
     try:
         matcher = engine.matcher(index, prompt=boundary)
@@ -54,7 +77,18 @@ def exact_of(engine: healfsa.Engine, boundary: healfsa.Boundary, index: Any) -> 
             tree = covers(vocabulary, boundary, "all", most=MOST_PATHS)
     except HealFSAError as failure:
         raise translated(failure, "heal") from None
-    return Exact(tree, allowed)
+    return Covers.of(tree, True, allowed)
+
+
+def _masked(engine: healfsa.Engine, boundary: healfsa.Boundary) -> Covers | None:
+    """Return the covers of a prompt whose tokens are chosen under masks."""
+    if len(boundary.owed) < 2 or boundary.at_once:
+        return None
+    try:
+        tree = covers(engine.vocabulary, boundary)
+    except HealFSAError:
+        return None  # the masks will say what is wrong, or write it in another way
+    return Covers.of(tree) if 1 < len(tree) <= MOST_NODES else None
 
 
 def _has_events(vocabulary: healfsa.Vocabulary, tree: CoverTree, allowed: AllowedByIndex) -> bool:
@@ -67,17 +101,17 @@ class Drawing:
 
     Parameters
     ----------
-    exact : Exact
+    covers : Covers
     vocabulary : Vocabulary
     logits : np.float32[nodes, V]
         What the model says behind each node of the tree.
     """
 
-    def __init__(self, exact: Exact, vocabulary: healfsa.Vocabulary, logits: np.ndarray) -> None:
-        self._tree = exact.tree
+    def __init__(self, covers: Covers, vocabulary: healfsa.Vocabulary, logits: np.ndarray) -> None:
+        self._tree = covers.tree
         self._vocabulary = vocabulary
-        self._weighed: Weighed = weigh(vocabulary, exact.tree, _log_softmax(logits), exact.allowed)
-        self._passed = len(exact.tree.owed) - exact.tree.covered[self._weighed.node]
+        self._weighed: Weighed = weigh(vocabulary, covers.tree, _log_softmax(logits), covers.allowed)
+        self._passed = len(self._tree.owed) - self._tree.covered[self._weighed.node]
 
     def draw(self, sequence: Sequence) -> tuple[list[Choice], int]:
         """Return the tokens of a choice's first event, and the node that its last token stands behind.
