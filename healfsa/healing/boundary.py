@@ -87,8 +87,8 @@ class Boundary:
         first mask.  Empty: the grammar begins behind the prompt.
     at_once : bool
         Whether the first token must write all owed bytes (policies "one" and 1, as healing was first described).
-        Otherwise, and where no token begins with them (bytes of an unfinished character), tokens that are a proper
-        beginning of the owed bytes are allowed, too.
+        Otherwise, and where they are bytes of an unfinished character, tokens that are a proper beginning of the owed
+        bytes are allowed, too.
     """
 
     keep: tuple[int, ...] = Later()  # type: ignore[assignment]
@@ -239,7 +239,7 @@ def _cut(vocabulary: Vocabulary, read: Prompt, source: Source, kind: str | int, 
         keep, more = keep + 1, more[1:]
     tail = read.tail(vocabulary, size)
     owed = tail[len(tail) - size :]
-    removed, at_once = len(ids) - keep, kind == 1 and vocabulary.trie.find(owed) >= 0
+    removed, at_once = len(ids) - keep, kind == 1 and not read.rest and vocabulary.trie.find(owed) >= 0
     kept = Part(source, far + keep, more)
     whole_prompt: Any = Part(source, source.length)
     return Boundary(kept, owed, removed, whole_prompt, str(kind), inside, at_once)  # type: ignore[arg-type]

@@ -170,4 +170,4 @@ def test_one_means_that_one_token_writes_all(policy):
     assert healed.at_once and healed.policy == "1" and healed.n_removed == 1
     assert not heal(known, "The company hired", 2).at_once and not heal(known, "The company hired").at_once
     unfinished = heal(known, "caf\u00e9 \U0001f389".encode()[:-1], policy)
-    assert unfinished.at_once == (known.trie.find(unfinished.owed) >= 0)
+    assert not unfinished.at_once and unfinished.owed
