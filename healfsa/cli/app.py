@@ -165,6 +165,42 @@ def warmup(
     run(model)
 
 
+@app.command()
+@friendly
+def bench(
+    tokenizer: Annotated[
+        list[str] | None, typer.Option("--tokenizer", "-t", help="tokenizer.json or its folder; default: embedded.")
+    ] = None,
+    cases: Annotated[Path | None, typer.Option(help="Grammars and texts: a TOML file like bench_cases.toml.")] = None,
+    out: Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write a plot to this file (needs matplotlib).")] = None,
+    profile: Annotated[str | None, typer.Option(help="Show where one grammar (its name) spends its time.")] = None,
+    growth: Annotated[bool, typer.Option("--growth", help="Against the numbers that a grammar names.")] = False,
+    gpu: Annotated[bool, typer.Option("--gpu", help="The kernels of a device.")] = False,
+    repeat: Annotated[int, typer.Option(min=1, max=99, help="Runs an engine; medians are shown.")] = 3,
+) -> None:
+    """Measure this engine beside the others that are installed (llguidance, xgrammar): CPU times, with ratios.
+
+    Examples:
+
+    - `healfsa bench --json bench.json --plot bench.svg`
+    - `healfsa bench --tokenizer path/to/tokenizer.json --profile "nested order"`
+    - `healfsa bench --growth --plot growth.svg` (several `--tokenizer`: growth with their size)
+    """
+    if gpu:
+        from healfsa.cli import bench_gpu
+
+        bench_gpu.run(out=out)
+    elif growth:
+        from healfsa.cli import bench_growth
+
+        bench_growth.run([Path(t) for t in tokenizer or ()] or [None], out, plot)
+    else:
+        from healfsa.cli import bench as side_by_side
+
+        side_by_side.run(tokenizer[0] if tokenizer else None, cases, out, plot, profile, repeat)
+
+
 @app.command(name="bench-healing")
 @friendly
 def bench_healing(
