@@ -156,9 +156,9 @@ def table_of(results: dict[str, Measured]) -> Table:
     rows: dict[str, list[float]] = {"set-up": [r.setup for r in results.values()]}
     for label, share in (("first mask p50", 50), ("first mask max", 100)):
         rows[label] = [float(np.percentile([r.first[c] for c in common], share)) for r in results.values()]
-    for label, share in STEPS:
+    for label, part in STEPS:
         steps = [np.concatenate([r.steps[c] for c in common]) for r in results.values()]
-        rows[f"mask + accept {label}"] = [float(s.mean() if share is None else np.percentile(s, share)) for s in steps]
+        rows[f"mask + accept {label}"] = [float(s.mean() if part is None else np.percentile(s, part)) for s in steps]
     for label, values in rows.items():
         table.add_row(label, *(f"{v:,.1f} (×{v / values[0]:.2f})" for v in values))
     return table
