@@ -42,7 +42,7 @@ def json_schema(
     on_unsupported : {"error", "warn"}
         What cannot be enforced exactly is an error, or (on request) only a line of `grammar.report()`.
     limits : Limits, optional
-        `seconds` bounds this call.
+        `seconds` bounds this call, in CPU time of its thread.
 
     Raises
     ------
