@@ -74,8 +74,3 @@ def test_special_token():
         assert not automaton.is_accepting(state)
         assert automaton.step(state, b"<|end|>") == 0
         assert automaton.is_accepting(automaton.step_special(state, 0))
-
-
-def test_left_recursion_names_its_cycle():
-    with pytest.raises(TextGrammarError, match="root -> a -> root"):
-        healfsa.gbnf('root ::= o a | "y"\na ::= root "x"\no ::= "z"?')

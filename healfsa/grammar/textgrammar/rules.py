@@ -5,7 +5,8 @@ In: rules by name, each a small tree over leaves (expressions) and uses of rules
 Idea: the automaton unfolds a reference when a walk reaches it, so a rule that begins with itself would unfold for
     ever. Rules that do are solved as linear equations, as left-linear grammars are: with `Tails(j, i)` for what turns
     a complete j into an i, X_i is the union over j of (what begins no rule of the group) Tails(j, i), and Tails is
-    right-recursive.
+    right-recursive. Where recursion hides behind a part that may be empty, the rules are rewritten without the empty
+    text first (see nonempty).
 Cost: O(rules), and up to n * n rules for a group of n rules that begin with each other.
 Source: Hopcroft and Ullman, "Introduction to Automata Theory", 1979, section 4.6; Arden's lemma.
 Not here: syntax (see gbnf_syntax, lark_syntax).
@@ -14,61 +15,25 @@ Not here: syntax (see gbnf_syntax, lark_syntax).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 
-from healfsa.errors import TextGrammarError
 from healfsa.grammar import expression as ex
 from healfsa.grammar.expression import ANY_BYTE, ANY_BYTES, EMPTY, Expression, Ref, Rule
+from healfsa.grammar.textgrammar import nonempty
+from healfsa.grammar.textgrammar.parts import (
+    NO_TEXT,
+    Chain,
+    Either,
+    Leaf,
+    Part,
+    Times,
+    Use,
+    accepts_empty,
+    chained,
+    uses,
+)
 from healfsa.grammar.textgrammar.reader import error_at
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
-    """Base of the parts of a rule."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Leaf(Part):
-    """A terminal: its language, and whether the empty text is in it."""
-
-    expression: Expression
-    nullable: bool
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Use(Part):
-    """A use of the rule `name`, at offset `at` of the grammar's text."""
-
-    name: str
-    at: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Chain(Part):
-    """The parts one after the other."""
-
-    parts: tuple[Part, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Either(Part):
-    """Any of the parts."""
-
-    parts: tuple[Part, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Times(Part):
-    """`part` at least `least` and at most `most` times (None: no bound)."""
-
-    part: Part
-    least: int
-    most: int | None
-
-
-NO_TEXT = Chain(())
 
 
 def assemble(rules: dict[str, Part], start: str, text: str) -> Expression:
@@ -84,11 +49,14 @@ def assemble(rules: dict[str, Part], start: str, text: str) -> Expression:
     Raises
     ------
     TextGrammarError
-        A rule is used and not defined, or is left-recursive behind parts that may be empty.
+        A rule is used and not defined.
     """
     if start not in rules:
         raise error_at(text, 0, f"there is no rule {start!r} to start from", similar(start, rules))
-    return _Assembler(rules, text).rule(start)
+    assembler = _Assembler(rules, text)
+    if assembler.hides_recursion():
+        assembler = _Assembler(nonempty.rewritten(rules, assembler.nullable, frozenset(assembler.group)), text)
+    return assembler.rule(start)
 
 
 class _Assembler:
@@ -101,6 +69,27 @@ class _Assembler:
         self.nullable = self._nullable_rules()
         self.begins = {name: list(dict.fromkeys(self._first(part))) for name, part in rules.items()}
         self.group = {name: group for group in _groups(self.begins) for name in group}
+
+    def hides_recursion(self) -> bool:
+        """Say whether some rule begins with itself behind a part that may be empty."""
+        return any(self._hides(self.rules[name], frozenset(group)) for name, group in self.group.items())
+
+    def _hides(self, part: Part, group: frozenset[str]) -> bool:
+        if isinstance(part, Either):
+            return any(self._hides(option, group) for option in part.parts)
+        if isinstance(part, Times):
+            here = accepts_empty(part.part, self.nullable) and not group.isdisjoint(self._first(part.part))
+            return here or self._hides(part.part, group)
+        if not isinstance(part, Chain):
+            return False
+        for k, piece in enumerate(part.parts):
+            if self._hides(piece, group):
+                return True
+            if not accepts_empty(piece, self.nullable):
+                return False
+            if not group.isdisjoint(self._first(Chain(part.parts[k + 1 :]))):
+                return True
+        return False
 
     def rule(self, name: str) -> Expression:
         """Return a reference to a rule, whose body is made when it is needed."""
@@ -130,7 +119,7 @@ class _Assembler:
 
     def _check_uses(self) -> None:
         for part in self.rules.values():
-            for use in _uses(part):
+            for use in uses(part):
                 if use.name not in self.rules:
                     message = f"the rule {use.name!r} is not defined"
                     raise error_at(self.text, use.at, message, similar(use.name, self.rules))
@@ -138,7 +127,7 @@ class _Assembler:
     def _nullable_rules(self) -> set[str]:
         found: set[str] = set()
         while True:
-            more = {name for name, part in self.rules.items() if name not in found and _empty(part, found)}
+            more = {name for name, part in self.rules.items() if name not in found and accepts_empty(part, found)}
             if not more:
                 return found
             found |= more
@@ -155,7 +144,7 @@ class _Assembler:
         elif isinstance(part, Chain):
             for piece in part.parts:
                 yield from self._first(piece)
-                if not _empty(piece, self.nullable):
+                if not accepts_empty(piece, self.nullable):
                     break
 
     # -- rules that begin with each other
@@ -188,7 +177,7 @@ class _Assembler:
     def _some(self, tail: Part) -> Expression:
         """Return what a tail accepts apart from the empty text."""
         whole = self.expression(tail)
-        return ex.both(whole, ex.concat(ANY_BYTE, ANY_BYTES)) if _empty(tail, self.nullable) else whole
+        return ex.both(whole, ex.concat(ANY_BYTE, ANY_BYTES)) if accepts_empty(tail, self.nullable) else whole
 
     def _same(self, done: str) -> set[str]:
         """Return the rules that are complete, with nothing added, where `done` is."""
@@ -196,7 +185,7 @@ class _Assembler:
         while work:
             here = work.pop()
             for target in self.group[here]:
-                alone = any(h == here and _empty(t, self.nullable) for h, t in self._equations(target))
+                alone = any(h == here and accepts_empty(t, self.nullable) for h, t in self._equations(target))
                 if alone and target not in found:
                     found.add(target)
                     work.append(target)
@@ -232,50 +221,8 @@ class _Assembler:
         if not rest:
             yield from self._split(first, group, name)
             return
-        behind = group.intersection(self._first(Chain(rest)))
-        if not (_empty(first, self.nullable) and behind):
-            for head, tail in self._split(first, group, name):
-                yield head, _chain(tail, *rest)
-            return
-        if not isinstance(first, Times) or _empty(first.part, self.nullable):
-            raise self._hidden(name, min(behind))
-        again = Times(first.part, max(first.least - 1, 0), None if first.most is None else first.most - 1)
-        whole = (first.part, *rest) if again.most == 0 else (first.part, again, *rest)
-        yield from self._split_chain(whole, group, name)
-        yield from self._split_chain(rest, group, name)
-
-    def _hidden(self, name: str, other: str) -> TextGrammarError:
-        cycle = " -> ".join(_cycle(self.begins, name, other))
-        at = next((use.at for use in _uses(self.rules[name]) if use.name == other), 0)
-        message = f"left recursion behind a part that may be empty: {cycle}"
-        return error_at(self.text, at, message, "write the part that may be empty behind the recursive one")
-
-
-def _chain(*parts: Part) -> Part:
-    flat = [p for part in parts for p in (part.parts if isinstance(part, Chain) else (part,))]
-    return flat[0] if len(flat) == 1 else Chain(tuple(flat)) if flat else NO_TEXT
-
-
-def _empty(part: Part, rules: set[str]) -> bool:
-    """Say whether a part accepts the empty text, when the given rules do."""
-    if isinstance(part, Leaf):
-        return part.nullable
-    if isinstance(part, Use):
-        return part.name in rules
-    if isinstance(part, Chain):
-        return all(_empty(p, rules) for p in part.parts)
-    if isinstance(part, Either):
-        return any(_empty(p, rules) for p in part.parts)
-    return isinstance(part, Times) and (part.least == 0 or _empty(part.part, rules))
-
-
-def _uses(part: Part) -> Iterator[Use]:
-    if isinstance(part, Use):
-        yield part
-    for inner in getattr(part, "parts", ()):
-        yield from _uses(inner)
-    if isinstance(part, Times):
-        yield from _uses(part.part)
+        for head, tail in self._split(first, group, name):  # nothing that may be empty hides recursion here
+            yield head, chained(tail, *rest)
 
 
 def similar(name: str, known: Iterable[str]) -> str:
@@ -303,19 +250,3 @@ def _reachable(begins: dict[str, list[str]], name: str) -> set[str]:
                 found.add(other)
                 work.append(other)
     return found
-
-
-def _cycle(begins: dict[str, list[str]], name: str, first: str) -> list[str]:
-    """Return a way from `name` over `first` back to `name`."""
-    before = {first: name}
-    work = [first]
-    while work and name not in (begins[work[0]] if first != name else [name]):
-        here = work.pop(0)
-        for other in begins[here]:
-            if other not in before:
-                before[other] = here
-                work.append(other)
-    path = [name, work[0] if work else first]
-    while path[-1] != first:
-        path.append(before[path[-1]])
-    return [name, *reversed(path[1:])] + ([name] if first != name else [])
