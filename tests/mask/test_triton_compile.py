@@ -17,7 +17,8 @@ from healfsa.mask import triton_mask, triton_tables, triton_walk
 LOGITS = {"logits": "*fp32", "bits": "*i32"}
 BITS = {"bitmask": "*i32"}
 ROWS = dict(logits="*fp32", states="*i32", words="*i32", records="*i32", data="*u8", offsets="*i32", tokens="*i64")
-ONE = {"column_stride": 1, "state_stride": 1, "bits_column_stride": 1, "token_stride": 1}
+WHOLE_VECTORS = {("i32", "row_stride"), ("i32", "width")}
+ONE = {"column_stride", "state_stride", "bits_column_stride", "token_stride"}
 KERNELS = {
     "mask by states": (triton_tables._mask_states, ROWS, {"PAGES": 4}, 4),
     "mask by states, float16": (triton_tables._mask_states, ROWS | {"logits": "*fp16"}, {"PAGES": 4}, 4),
@@ -44,12 +45,13 @@ KERNELS = {
 }  # fmt: skip
 
 
-def compiled(name: str, capability: int):
+def compiled(name: str, capability: int, ones: bool = False):
     kernel, types, constants, warps = KERNELS[name]
-    constants = constants | {name: value for name, value in ONE.items() if name in kernel.arg_names}
+    made_one = {arg: 1 for arg in kernel.arg_names if arg in ONE or (ones and arg not in types)}
+    constants = made_one | constants
     signature = {arg: "constexpr" if arg in constants else types.get(arg, "i32") for arg in kernel.arg_names}
     places = {arg: (k,) for k, arg in enumerate(kernel.arg_names)}
-    sixteen = [arg for arg, kind in signature.items() if kind[0] == "*" or arg in ("row_stride", "width")]
+    sixteen = [arg for arg, kind in signature.items() if kind[0] == "*" or (kind, arg) in WHOLE_VECTORS]
     source = ASTSource(
         fn=kernel,
         signature=signature,
@@ -68,6 +70,12 @@ def test_kernels_compile(name, capability, tmp_path):
     path.write_bytes(made.asm["cubin"])
     report = subprocess.run([triton.knobs.nvidia.cuobjdump.path, "-res-usage", path], capture_output=True, text=True)
     assert re.search(r"STACK:0 .*LOCAL:0 ", report.stdout), "registers must not spill: " + report.stdout
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_compile_where_every_number_is_one(name):
+    """Triton makes constants of numbers that are 1: a vocabulary of one token, say."""
+    assert compiled(name, 90, ones=True).asm["cubin"]
 
 
 @pytest.mark.parametrize("name", ["mask by states", "mask of owed bytes", "bitmask", "pooled rows", "ranks"])

@@ -18,7 +18,7 @@ FILES = ["test_device_tables.py", "test_device_rows.py", "test_device_generation
 def test_interpreted_kernels_pass_the_tests_of_the_cpu_kernels():
     environment = os.environ | {"TRITON_INTERPRET": "1", "DEVICE_TEST_KERNELS": "triton", "OMP_NUM_THREADS": "1"}
     files = [str(HERE / name) for name in FILES]
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files]
+    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", *files]
     done = subprocess.run(command, env=environment, cwd=HERE.parents[1], capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert " passed" in done.stdout
