@@ -21,7 +21,7 @@ from healfsa.cli.heal import quoted
 from healfsa.cli.inputs import policy as read_policy
 from healfsa.cli.inputs import read_prompt
 
-COLUMN, ROW, WIDTH, HEIGHT, MARGIN = 210, 76, 170, 54, 24
+COLUMN, ROW, WIDTH, HEIGHT, MARGIN = 235, 76, 195, 54, 24
 STYLE = """
 text { font-family: sans-serif; font-size: 12px; text-anchor: middle; fill: #1b1f24; }
 text.piece { font-family: monospace; font-size: 13px; }
