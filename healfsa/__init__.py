@@ -13,9 +13,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "healfsa.errors": (
-        "HealFSAError GrammarError RegexSyntaxError TextGrammarError SchemaError UnsupportedFeature EmptyLanguage "
-        "LimitExceeded VocabularyError IncompatibleVocabulary PromptError MatcherError TokenRejected Terminated "
-        "RollbackTooFar MaskShapeError MissingExtra"
+        "HealFSAError GrammarError RegexSyntaxError TextGrammarError SchemaError SchemaLoop UnsupportedFeature "
+        "EmptyLanguage LimitExceeded VocabularyError IncompatibleVocabulary PromptError MatcherError TokenRejected "
+        "Terminated RollbackTooFar MaskShapeError MissingExtra"
     ),
     "healfsa.limits": "Limits",
     "healfsa.grammar": "Grammar regex choice text json_schema gbnf lark Style",

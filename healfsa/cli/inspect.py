@@ -21,6 +21,7 @@ from healfsa.grammar.regex import compile_pattern
 def run(pattern: str, dialect: Any, text: str | None, dot: Path | None, svg: Path | None, max_states: int) -> None:
     """Print the stages and write the pictures that were asked for."""
     built = healfsa.regex(pattern, dialect=dialect)
+    built.min_length()  # an empty language is reported with its place
     automaton = Automaton.from_expression(built.expression)
     explored = graph.explore(automaton, max_states)
     console = Console(soft_wrap=True, highlight=False)

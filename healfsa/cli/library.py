@@ -7,8 +7,9 @@ Not here: the grammars.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,6 +23,14 @@ library = typer.Typer(
 
 Topic = Annotated[str, typer.Argument(help="A topic such as iso8601 or tools, or one name; left out: all.")]
 Name = Annotated[str, typer.Argument(help="A name such as iso8601/date or tools/hermes.")]
+
+
+NEW = "Check one file that is not in the library yet."
+
+
+def _some(found: Sequence[Any], name: str) -> None:
+    if not found:
+        raise typer.BadParameter(f"nothing is called {name!r}; `healfsa library list` shows all.", param_hint="NAME")
 
 
 @library.command(name="list")
@@ -40,8 +49,7 @@ def list_(topic: Topic = "") -> None:
     width = max((len(entry.name) for entry in found), default=0)
     for entry in found:
         typer.echo(f"{entry.name:<{width}}  {entry.kind:<11}  {entry.description}")
-    if not found:
-        raise typer.BadParameter(f"nothing is called {topic!r}", param_hint="TOPIC")
+    _some(found, topic)
 
 
 @library.command()
@@ -59,6 +67,7 @@ def show(
     from healfsa.grammar.tags import data
     from healfsa.library import entry
 
+    _some([found for found in data.names() if found == name], name)
     found = entry(name)
     if source:
         typer.echo((data.folder() / f"{name}.toml").read_text(encoding="utf-8"), nl=False)
@@ -74,7 +83,7 @@ def show(
 @friendly
 def test(
     topic: Topic = "",
-    file: Annotated[Path | None, typer.Option("--file", help="Check one file that is not in the library yet.")] = None,
+    file: Annotated[Path | None, typer.Option("--file", exists=True, dir_okay=False, help=NEW)] = None,
 ) -> None:
     """Check the examples in the data files.
 
@@ -87,6 +96,7 @@ def test(
     from healfsa.library import check, check_file, entries
 
     names = [entry.name for entry in entries(topic)]
+    _some(names, topic)
     failures = check_file(file) if file is not None else tuple(f for name in names for f in check(name))
     for failure in failures:
         typer.echo(f"{failure.name}: {failure.text!r} {failure.what}")

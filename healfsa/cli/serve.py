@@ -15,7 +15,11 @@ from typing import Annotated, Any
 import typer
 
 from healfsa.cli.errors import friendly
-from healfsa.errors import HealFSAError, MissingExtra
+from healfsa.cli.inputs import among, checked_policy, policy
+from healfsa.errors import MissingExtra
+
+DTYPES = ("float32", "bfloat16", "float16")
+KINDS = ("auto", "vllm", "sglang", "llamacpp")
 
 Models = Annotated[
     list[str] | None,
@@ -24,7 +28,10 @@ Models = Annotated[
 Keys = Annotated[
     list[str] | None, typer.Option("--api-key", envvar="HEALFSA_API_KEY", help="Key that clients must send; several.")
 ]
-Unknown = Annotated[str, typer.Option(help="error: refuse fields that are not known; warn: name them.")]
+Unknown = Annotated[
+    str,
+    typer.Option(callback=among("error", "warn"), metavar="error|warn", help="Unknown fields: refuse or name them."),
+]
 UpstreamKey = Annotated[str | None, typer.Option(envvar="HEALFSA_UPSTREAM_KEY", help="Key for the upstream.")]
 
 
@@ -34,19 +41,30 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="Port; 0: any free one.")] = 8000,
     api_key: Keys = None,
-    api_key_file: Annotated[Path | None, typer.Option(help="File with one key a line.")] = None,
-    heal: Annotated[str, typer.Option(help="Healing of requests that name none.")] = "auto",
+    api_key_file: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="File with one key a line.")
+    ] = None,
+    heal: Annotated[str, typer.Option(callback=checked_policy, help="Healing of requests that name none.")] = "auto",
     rows: Annotated[int, typer.Option(min=1, help="Sequences that run at once.")] = 32,
     queue: Annotated[int, typer.Option(min=1, help="Requests that may wait; more are answered with 429.")] = 64,
     seconds: Annotated[float, typer.Option(min=1, help="Time limit of a request.")] = 300.0,
     cache_tokens: Annotated[int, typer.Option(min=64, help="Bound on rows times columns of the cache.")] = 131_072,
     prefix_mb: Annotated[int, typer.Option(min=0, help="Memory for prompts that others begin with.")] = 256,
-    tool_style: Annotated[str, typer.Option(help="Format of tool calls; auto recognises the model's.")] = "auto",
+    grammar_mb: Annotated[int, typer.Option(min=1, help="Memory for compiled grammars, and again for masks.")] = 256,
+    tool_style: Annotated[
+        str, typer.Option(callback=checked_style, help="Format of tool calls; auto recognises the model's.")
+    ] = "auto",
     device: Annotated[str | None, typer.Option(help="Device of the models, for example cuda.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="Weights as float32, bfloat16 or float16.")] = None,
+    dtype: Annotated[
+        str | None, typer.Option(callback=among(*DTYPES), metavar="|".join(DTYPES), help="Type of the weights.")
+    ] = None,
     unknown_fields: Unknown = "error",
-    upstream: Annotated[str | None, typer.Option(help="Serve a vLLM, SGLang or llama.cpp server at this URL.")] = None,
-    upstream_kind: Annotated[str, typer.Option(help="vllm, sglang, llamacpp, or auto.")] = "auto",
+    upstream: Annotated[
+        str | None, typer.Option(callback=checked_url, help="Serve a vLLM, SGLang or llama.cpp server at this URL.")
+    ] = None,
+    upstream_kind: Annotated[
+        str, typer.Option(callback=among(*KINDS), metavar="|".join(KINDS), help="What the upstream is.")
+    ] = "auto",
     upstream_key: UpstreamKey = None,
     tokenizer: Annotated[str | None, typer.Option("--tokenizer", "-t", help="The upstream model's tokenizer.")] = None,
     playground: Annotated[bool, typer.Option(help="The page at /.")] = True,
@@ -63,11 +81,9 @@ def serve(
     _needed()
     from healfsa.server import Settings
 
-    if unknown_fields not in ("error", "warn"):
-        raise HealFSAError(f"--unknown-fields is {unknown_fields!r}", hint="error or warn")
     settings = Settings(
         api_keys=_keys(api_key, api_key_file), rows=rows, queue=queue, request_seconds=seconds,
-        cache_tokens=cache_tokens, prefix_bytes=prefix_mb << 20, heal=int(heal) if heal.isdecimal() else heal,
+        cache_tokens=cache_tokens, prefix_bytes=prefix_mb << 20, grammar_bytes=grammar_mb << 20, heal=policy(heal),
         tool_style=tool_style, unknown_fields=unknown_fields, playground=playground,
     )  # fmt: skip
     options = {key: value for key, value in (("device_map", device), ("dtype", dtype)) if value is not None}
@@ -76,6 +92,22 @@ def serve(
     else:
         served, metrics = _embedded(settings, model or [""], options)
     _run(served, settings, metrics, host, port)
+
+
+def checked_url(url: str | None) -> str | None:
+    """Return the value of an option that names a server, if it can be one."""
+    if url is not None and not url.startswith(("http://", "https://")):
+        raise typer.BadParameter(f"{url!r} does not begin with http:// or https://.")
+    return url
+
+
+def checked_style(name: str) -> str:
+    """Return the value of --tool-style, if there is such a style."""
+    from healfsa.library import style_names
+
+    if name != "auto" and name not in style_names():
+        raise typer.BadParameter(f"{name!r} is not one of auto, {', '.join(style_names())}.")
+    return name
 
 
 def _needed() -> None:

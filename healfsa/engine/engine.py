@@ -19,8 +19,9 @@ from healfsa.engine.batch import Batch
 from healfsa.engine.bitmask import allocate_bitmask
 from healfsa.engine.matcher import Matcher
 from healfsa.engine.messages import prefill_error
-from healfsa.errors import GrammarError, HealFSAError, PromptError, VocabularyError
+from healfsa.errors import EmptyLanguage, GrammarError, HealFSAError, PromptError, VocabularyError
 from healfsa.grammar import Grammar
+from healfsa.grammar.blame import blamed
 from healfsa.healing import Boundary, heal
 from healfsa.index import AnyText, Index, Masks, RowPool, Tables
 from healfsa.index.eager import MAX_BYTES, MAX_STATES
@@ -125,7 +126,7 @@ class Engine:
         except BaseException as error:
             with self._lock:
                 del self._pending[grammar.key]
-            pending.set_exception(error)
+            pending.set_exception(blamed(grammar, error) if isinstance(error, EmptyLanguage) else error)
             return
         with self._lock:
             del self._pending[grammar.key]

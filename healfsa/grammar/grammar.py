@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any
 
 from healfsa.arguments import bounds, number, shown
-from healfsa.errors import GrammarError
+from healfsa.errors import EmptyLanguage, GrammarError
 from healfsa.grammar.expression import Expression, both, choice, complement, concat, literal, repeat
 from healfsa.grammar.utf8 import not_text
 
@@ -44,6 +44,8 @@ class Grammar:
         SHA-256 over kind, source and options: equal keys mean equal sets, so that it can name a cache entry.
     report_entries : tuple
         What the maker has to say about single parts of the source; see `report`.
+    options : tuple
+        How the source was to be read, as the maker was told.
     """
 
     expression: Expression
@@ -51,6 +53,7 @@ class Grammar:
     source: str
     key: str
     report_entries: tuple[Any, ...] = ()
+    options: tuple[Any, ...] = ()
 
     def __add__(self, other: Grammar | str) -> Grammar:
         return _combine("+", concat, self, _operand(other))
@@ -90,46 +93,46 @@ class Grammar:
 
     def is_empty(self) -> bool:
         """Say whether no text at all is accepted."""
-        return _analysis("is_empty", self.expression)
+        return _analysis("is_empty", self)
 
     def accepts(self, text: str | bytes) -> bool:
         """Say whether `text` is accepted from its first to its last byte."""
-        return _analysis("accepts", self.expression, _data(text))
+        return _analysis("accepts", self, _data(text))
 
     def example(self, seed: int = 0) -> str:
         """Return one accepted text, the same for the same seed."""
-        return _analysis("example", self.expression, number("seed", seed, GrammarError))
+        return _analysis("example", self, number("seed", seed, GrammarError))
 
     def examples(self, n: int) -> list[str]:
         """Return up to `n` different accepted texts (fewer only where there are fewer)."""
-        return _analysis("examples", self.expression, number("n", n, GrammarError, most=MOST_EXAMPLES))
+        return _analysis("examples", self, number("n", n, GrammarError, most=MOST_EXAMPLES))
 
     def equivalent(self, other: Grammar | str) -> Any:
         """Compare two grammars; the result is true when they accept the same texts, and shows one text when not."""
-        return _analysis("equivalent", self.expression, _operand(other).expression)
+        return _analysis("equivalent", self, _operand(other).expression)
 
     def overlaps(self, other: Grammar | str) -> Any:
         """Say whether some text is accepted by both grammars; the result shows one where it is so."""
-        return _analysis("overlaps", self.expression, _operand(other).expression)
+        return _analysis("overlaps", self, _operand(other).expression)
 
     def min_length(self) -> int:
         """Return the number of bytes of the shortest accepted text."""
-        return _analysis("min_length", self.expression)
+        return _analysis("min_length", self)
 
     def max_length(self) -> int | None:
         """Return the number of bytes of the longest accepted text; None where there is no longest."""
-        return _analysis("max_length", self.expression)
+        return _analysis("max_length", self)
 
     def explain(self, text: str | bytes) -> Any:
         """Say where `text` stops being acceptable and what could follow there."""
-        return _analysis("explain", self.expression, _data(text))
+        return _analysis("explain", self, _data(text))
 
 
 def make_grammar(
     expression: Expression, kind: str, source: str, *options: object, report_entries: tuple[Any, ...] = ()
 ) -> Grammar:
     """Return a `Grammar` whose key covers `kind`, `source` and `options` (their `repr`)."""
-    return Grammar(expression, kind, source, _key(kind, source, *map(repr, options)), report_entries)
+    return Grammar(expression, kind, source, _key(kind, source, *map(repr, options)), report_entries, options)
 
 
 def _key(*facts: str) -> str:
@@ -171,5 +174,10 @@ def _combine(operator: str, build: Callable[..., Expression], *grammars: Grammar
     return Grammar(build(*(grammar.expression for grammar in grammars)), "expression", source, key, entries)
 
 
-def _analysis(name: str, *arguments: Any) -> Any:
-    return getattr(import_module("healfsa.automaton.analysis"), name)(*arguments)
+def _analysis(name: str, grammar: Grammar, *arguments: Any) -> Any:
+    try:
+        return getattr(import_module("healfsa.automaton.analysis"), name)(grammar.expression, *arguments)
+    except EmptyLanguage as error:
+        from healfsa.grammar.blame import blamed
+
+        raise blamed(grammar, error) from None

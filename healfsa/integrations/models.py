@@ -21,6 +21,7 @@ from typing import Any
 
 from healfsa.errors import HealFSAError, MissingExtra
 from healfsa.integrations import embedded
+from healfsa.integrations.hub import HINT, locate
 from healfsa.vocab import cache
 
 FORMAT = 1  # raise it when the conversion writes something else
@@ -35,8 +36,9 @@ def load(name: str | os.PathLike[str] | None = None, *, progress: bool = True, *
     Parameters
     ----------
     name : str or path, optional
-        None or "smollm2": the embedded SmolLM2-135M-Instruct (float32). Otherwise whatever transformers'
-        `from_pretrained` takes: a folder, or a name in its own cache or on its hub.
+        None or "smollm2": the embedded SmolLM2-135M-Instruct (float32). Otherwise a folder, or a name on the hub. A
+        name in the hub's local cache is loaded from there without asking the hub; for any other the hub is asked
+        once, for five seconds at most, before a download begins.
     progress : bool
         Show a progress bar on standard error during the one-time conversion.
     **options
@@ -54,30 +56,33 @@ def load(name: str | os.PathLike[str] | None = None, *, progress: bool = True, *
     HealFSAError
         The model cannot be loaded; the message says why.
     """
-    transformers = _transformers()
-    if name is None or str(name) == EMBEDDED:
+    if name is None or name == EMBEDDED:
+        transformers = _transformers()
         folder = embedded_folder(progress=progress)
         with _quiet(transformers):
             model = transformers.LlamaForCausalLM.from_pretrained(folder, local_files_only=True, **options)
         return model.eval(), transformers.PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
+    place, local = locate(name)
+    transformers = _transformers()
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(name)
-        model = transformers.AutoModelForCausalLM.from_pretrained(name, **options)
-    except (OSError, ValueError, KeyError) as failure:
-        hint = "give a folder with config.json, weights and tokenizer.json; no name: the embedded model"
-        raise HealFSAError(f"cannot load the model {str(name)!r}: {_first_line(failure)}", hint=hint) from failure
+        tokenizer = transformers.AutoTokenizer.from_pretrained(place, local_files_only=local)
+        model = transformers.AutoModelForCausalLM.from_pretrained(place, **{"local_files_only": local, **options})
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, TypeError) as failure:
+        raise HealFSAError(f"cannot load the model {place!r}: {_first_line(failure)}", hint=HINT) from failure
     return model.eval(), tokenizer
 
 
 def load_tokenizer(name: str | os.PathLike[str] | None = None, *, progress: bool = True) -> Any:
     """Load only the tokenizer of a model; arguments and errors as in `load`. Needs no torch."""
-    if name is None or str(name) == EMBEDDED:
+    if name is None or name == EMBEDDED:
         folder = embedded_folder(progress=progress)
         return _transformers().PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
+    place, local = locate(name)
+    transformers = _transformers()
     try:
-        return _transformers().AutoTokenizer.from_pretrained(name)
-    except (OSError, ValueError, KeyError) as failure:
-        raise HealFSAError(f"cannot load the tokenizer of {str(name)!r}: {_first_line(failure)}") from failure
+        return transformers.AutoTokenizer.from_pretrained(place, local_files_only=local)
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, TypeError) as failure:
+        raise HealFSAError(f"cannot load the tokenizer of {place!r}: {_first_line(failure)}", hint=HINT) from failure
 
 
 def cache_folder() -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from xml.etree import ElementTree
 
 import pytest
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 import healfsa
 from healfsa.cli.app import app
 from healfsa.cli.errors import EXIT_CODES, exit_code
+from healfsa.cli.inputs import POLICIES
 
 
 @pytest.fixture(scope="module")
@@ -41,15 +43,32 @@ def run(*arguments: str, code: int = 0, **options):
     return result.output
 
 
-@pytest.mark.parametrize("command", ["generate", "heal", "compile", "inspect", "warmup"])
+def unboxed(text: str) -> str:
+    """Return the words of an error in its box, on one line."""
+    return " ".join(text.replace("│", " ").split())
+
+
+def commands(root=None, *above):
+    """Yield the words of every command."""
+    group = root or app
+    for command in group.registered_commands:
+        yield (*above, command.name or command.callback.__name__.replace("_", "-"))
+    for inner in group.registered_groups:
+        yield from commands(inner.typer_instance, *above, inner.name)
+
+
+@pytest.mark.parametrize("command", list(commands()), ids=" ".join)
 def test_every_command_teaches(command):
-    text = run(command, "--help")
+    text = run(*command, "--help")
     assert "Usage" in text
+    assert " ".join(("healfsa", *command)) in unboxed(text).partition("Options")[0].partition("Example")[2]
 
 
-@pytest.mark.parametrize("command", ["generate", "heal", "compile", "inspect"])
-def test_help_has_examples(command):
-    assert f"healfsa {command} " in run(command, "--help")
+@pytest.mark.parametrize(("command", "option"), [("heal", "--policy"), ("generate", "--heal")])
+def test_help_lists_every_policy(command, option):
+    text = unboxed(run(command, "--help")).partition(option)[2]
+    for policy in POLICIES:
+        assert policy in text
 
 
 def test_the_top_help_names_commands_and_exit_codes():
@@ -73,7 +92,7 @@ def test_heal_shows_kept_owed_and_how_many_may_follow(tokenizer_file):
 def test_heal_with_a_pattern(tokenizer_file):
     text = run("heal", "x.re", "--regex", r"duce\(", "--tokenizer", tokenizer_file, "--policy", "1")
     assert "owed     '.re'" in text
-    assert "next     2 of" in text, "only . and .re"
+    assert "next     1 of" in text, "only .re: one token is taken back, and one writes it again"
 
 
 def test_heal_reads_standard_input(tokenizer_file):
@@ -119,12 +138,34 @@ def test_inspect_cuts_large_automata():
         (["inspect", "(a"], 3, "^"),
         (["inspect", r"(a)\1"], 3, "hint"),
         (["inspect", "a(?!a)a"], 3, "no text"),
-        (["compile"], 3, "no grammar"),
-        (["compile", "--regex", "a", "--choice", "b"], 3, "only one"),
-        (["compile", "--schema", "no/such/file.json"], 1, "cannot read"),
+        (["compile"], 2, "no grammar"),
+        (["compile", "--regex", "a", "--choice", "b"], 2, "only one"),
+        (["compile", "--regex", "a", "--dialect", "perl"], 2, "python, ecma"),
+        (["compile", "--schema", "no/such/file.json"], 2, "No such file"),
+        (["compile", "--schema", ""], 2, "no JSON text"),
+        (["compile", "--schema", "a" * 5000], 2, "no JSON text"),
         (["compile", "--schema", '{"type": "nonsense"}'], 3, "nonsense"),
         (["heal", "x", "--tokenizer", "no/such/file"], 5, "tokenizer"),
-        (["heal", "x", "--policy", "most"], 6, "policy"),
+        (["heal", "x", "--policy", "most"], 2, "exact"),
+        (["heal", "x", "--policy", "-1"], 2, "exact"),
+        (["heal", "x", "--policy", "9" * 5000], 2, "exact"),
+        (["heal", "x", "--policy", "²"], 2, "exact"),
+        (["generate", "x", "--heal", "most"], 2, "exact"),
+        (["generate", "x", "--temperature", "nan"], 2, "temperature"),
+        (["generate", "x", "--seed", "-1"], 2, "seed"),
+        (["generate", "x", "--max-tokens", "0"], 2, "max-tokens"),
+        (["serve", "--heal", "most"], 2, "exact"),
+        (["serve", "--unknown-fields", "most"], 2, "warn"),
+        (["serve", "--dtype", "most"], 2, "bfloat16"),
+        (["serve", "--tool-style", "most"], 2, "hermes"),
+        (["serve", "--upstream", "most"], 2, "http"),
+        (["serve", "--upstream-kind", "most"], 2, "vllm"),
+        (["serve", "--api-key-file", "no/such/file"], 2, "api-key-file"),
+        (["serve", "--port", "99999"], 2, "port"),
+        (["library", "show", "no-such"], 2, "library list"),
+        (["library", "list", "no-such"], 2, "library list"),
+        (["library", "test", "no-such"], 2, "library list"),
+        (["library", "test", "--file", "no/such/file"], 2, "file"),
         (["heal", "abc", "--prefill", "x"], 6, "prefill"),
         (["inspect", "a", "--svg", "no/such/folder/a.svg"], 1, "no/such/folder"),
         (["inspect"], 2, ""),
@@ -136,7 +177,37 @@ def test_errors_have_no_traceback(tokenizer_file, arguments, code, said):
         arguments = [*arguments, "-t", tokenizer_file]
     text = run(*arguments, code=code)
     assert "Traceback" not in text
-    assert said in text
+    assert said in unboxed(text)
+
+
+def test_a_schema_file_that_is_not_utf8(tokenizer_file, tmp_path):
+    path = tmp_path / "schema.json"
+    path.write_bytes(b'{"const": "\xff"}')
+    assert "not UTF-8: byte 11" in run("compile", "--schema", str(path), "-t", tokenizer_file, code=3)
+
+
+def test_standard_input_that_is_not_utf8(tokenizer_file):
+    assert "not UTF-8: byte 1" in run("heal", "-", "-t", tokenizer_file, input=b"a\xff", code=6)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("no/such/folder", "there is no folder"), ("./no-such", "there is no folder"), ("no-such", "HF_HUB_OFFLINE")],
+)
+def test_a_model_that_is_nowhere_is_said_at_once(monkeypatch, name, said):
+    import huggingface_hub.constants
+
+    monkeypatch.setattr(huggingface_hub.constants, "is_offline_mode", lambda: True)
+    start = time.perf_counter()
+    assert said in run("generate", "x", "--model", name, code=1)
+    assert time.perf_counter() - start < 10
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("pattern", ["a(?=b)c", "(a"])
+def test_a_wrong_grammar_is_said_before_a_model_is_loaded(monkeypatch, smollm2, pattern):
+    monkeypatch.setattr(healfsa.models, "load", None)
+    run("generate", "x", "--regex", pattern, code=3)
 
 
 def test_more_specific_classes_decide_the_exit_code():

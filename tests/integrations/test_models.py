@@ -111,7 +111,7 @@ def test_a_damaged_gguf_is_named(tmp_path):
 
 
 def test_a_model_that_is_not_there(tmp_path):
-    with pytest.raises(HealFSAError, match="cannot load the model"):
+    with pytest.raises(HealFSAError, match="there is no folder"):
         models.load(tmp_path / "nothing")
 
 

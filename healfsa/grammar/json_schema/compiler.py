@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
-from healfsa.errors import EmptyLanguage, LimitExceeded, SchemaError, UnsupportedFeature
+from healfsa.errors import EmptyLanguage, LimitExceeded, SchemaLoop, UnsupportedFeature
 from healfsa.grammar import expression as ex
 from healfsa.grammar.json_schema import drafts, keywords_scalar, leaves, numbers
 from healfsa.grammar.json_schema.clock import Clock
@@ -45,6 +45,7 @@ from healfsa.limits import Limits
 MOST_NESTED = 100
 MOST_GUESSES = 4
 CHECKED_FROM = 4
+BETWEEN = "put an object or an array between, or take the reference out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +56,6 @@ class ReportEntry:
     keyword: str
     status: str
     note: str = ""
-
-
-class Loop(SchemaError):
-    """A schema that refers to itself without anything between."""
 
 
 class Compiler:
@@ -106,7 +103,8 @@ class Compiler:
         if found is None:
             self.clock.check()
             if node in self._active:
-                raise Loop("the schema refers to itself with nothing between", _pointer(node), "$ref")
+                message = "the schema refers to itself with nothing between"
+                raise SchemaLoop(message, _pointer(node), "$ref", hint=BETWEEN)
             if len(self._active) >= MOST_NESTED:
                 raise LimitExceeded("depth", len(self._active) + 1, MOST_NESTED, "schemas applied to one value")
             self._active[node] = None
@@ -216,7 +214,7 @@ class Compiler:
         self._guessing += 1
         try:
             return self.shape(node)
-        except (Loop, LimitExceeded):
+        except (SchemaLoop, LimitExceeded):
             return None
         finally:
             self._guessing -= 1

@@ -117,7 +117,7 @@ def _placed(node: Node, match: str) -> Node:
 
 def _bits(flags: int | str) -> int:
     if not isinstance(flags, str):
-        return number("flags", flags, GrammarError, most=1 << 16, hint="flags of re (re.I | re.S), or letters such as 'is'")
+        return number("flags", flags, GrammarError, most=1 << 16, hint="re.I | re.S, or letters such as 'is'")
     bits = 0
     for letter in flags:
         if letter not in "aimsxuv":

@@ -26,6 +26,7 @@ from healfsa.grammar.regex.charset import (
     union,
 )
 from healfsa.grammar.regex.ecma_properties import property_set
+from healfsa.grammar.regex.hints import hint_for
 from healfsa.grammar.regex.names import ASCII_DIGITS, ASCII_WORD, ecma_spaces
 
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
@@ -80,7 +81,8 @@ class Scanner:
 
     def error(self, message: str, start: int, end: int | None = None, hint: str = "") -> RegexSyntaxError:
         """Return the error for the span from `start` to `end` (left out: one character)."""
-        return RegexSyntaxError(message, self.text, (start, start + 1 if end is None else end), hint=hint)
+        span = (start, start + 1 if end is None else end)
+        return RegexSyntaxError(message, self.text, span, hint=hint or hint_for(message))
 
 
 @dataclass(frozen=True, slots=True)

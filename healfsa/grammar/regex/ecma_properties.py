@@ -14,6 +14,7 @@ import re
 
 from healfsa.errors import RegexSyntaxError, UnsupportedFeature
 from healfsa.grammar.regex.charset import ALL, CharSet, complement
+from healfsa.grammar.regex.hints import hint_for
 from healfsa.grammar.regex.names import unicode_property
 
 _KEYS = {
@@ -68,7 +69,8 @@ def property_set(text: str, pattern: str, span: tuple[int, int]) -> CharSet:
     except KeyError:
         if text in _STRINGS or text in ("Changes_When_NFKC_Casefolded", "CWKCF"):
             raise UnsupportedFeature(f"the property {text}", pattern=pattern, span=span) from None
-        raise RegexSyntaxError(f"unknown property {text!r}", pattern, span, hint=_hint(text)) from None
+        message = f"unknown property {text!r}"
+        raise RegexSyntaxError(message, pattern, span, hint=_hint(text) or hint_for(message)) from None
 
 
 def _keyed(key: str, value: str) -> CharSet:

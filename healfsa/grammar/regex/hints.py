@@ -1,6 +1,6 @@
-"""What to do about a syntax error of `re`.
+"""What to do about a syntax error of `re`, or of ECMAScript as we word it.
 
-In: the words of an error. Out: a hint, or nothing. Idea: a table from beginnings of messages.
+In: the words of an error. Out: a hint. Idea: a table from beginnings of messages.
 Cost: O(table). Not here: the errors themselves (see python_dialect).
 """
 
@@ -29,9 +29,23 @@ _HINTS = (
     ("missing {", "a character by its name is written \\N{NAME}"),
     ("octal escape value", "write \\u and four hexadecimal digits for characters beyond \\377"),
     ("bad inline flags: cannot use 'L'", "leave it out: texts are Unicode"),
+    ("bad character in group name", "a name is a word: letters, digits and _, no digit first"),
+    ("unexpected end of pattern", "something is missing at the end"),
+    ("missing >", "close the name with >"),
+    ("missing ), unterminated group", "close the group with ), or write \\( for the character itself"),
+    ("unmatched ')'", "open the group, or write \\) for the character itself"),
+    ("unterminated character class", "close the class with ], or write \\[ for the character itself"),
+    ("numbers out of order", "the smaller number comes first, as in {2,5}"),
+    ("a backslash at the end", "write two backslashes for the character itself"),
+    ("range out of order", "the lower character comes first; write \\- for the hyphen itself"),
+    ("unknown escape", "leave the backslash out where the letter itself is meant, or write two for a backslash"),
+    ("unknown kind of group", "a group begins with (, (?:, (?<name>, (?=, (?!, (?<=, (?<! or (?flags:"),
+    ("there is no group", "write \\\\ for a backslash itself"),
+    ("unknown property", "names are those of the Unicode standard, as in \\p{L}, \\p{Script=Greek} or \\p{Alphabetic}"),
 )
+_ANY = "the mark shows the place; a backslash makes the character behind it an ordinary one"
 
 
 def hint_for(message: str) -> str:
-    """Return what can be done about an error, from its words; empty where nothing is known."""
-    return next((hint for beginning, hint in _HINTS if message.startswith(beginning)), "")
+    """Return what can be done about an error, from its words."""
+    return next((hint for beginning, hint in _HINTS if message.startswith(beginning)), _ANY)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from healfsa.errors import RegexSyntaxError
 from healfsa.grammar.regex.charset import CharSet, complement
+from healfsa.grammar.regex.hints import hint_for
 from healfsa.grammar.regex.names import any_property
 
 _ESCAPE = re.compile(r"\\(?:([pP])(?:\{(\^?)([\w =:&.-]*)\}|([A-Za-z]))|.)", re.DOTALL)
@@ -89,7 +90,8 @@ def _members(match: re.Match[str]) -> CharSet:
     try:
         members = any_property(name.strip())
     except KeyError:
-        raise RegexSyntaxError(f"unknown property {name!r}", match.string, match.span()) from None
+        message = f"unknown property {name!r}"
+        raise RegexSyntaxError(message, match.string, match.span(), hint=hint_for(message)) from None
     return complement(members) if (match[1] == "P") != bool(match[2]) else members
 
 
