@@ -104,7 +104,7 @@ class Tail:
     def _release(self, length: int, *, final: bool) -> Piece | None:
         taken, self._held = self._held[:length], self._held[length:]
         self._released += length
-        text = self._decoder.decode(taken, final)
+        text = self._decoder.decode(taken)  # an unfinished character at the end stays behind
         tokens = self._tokens(final)
         return Piece(text, tokens) if text or tokens else None
 

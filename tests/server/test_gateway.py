@@ -145,9 +145,40 @@ def test_stop_strings_and_budgets_are_ours(gateway, fake):
 
 
 def test_a_grammar_with_too_many_states_is_refused(gateway):
-    recursive = {"$ref": "#/$defs/t", "$defs": {"t": {"type": "array", "items": {"$ref": "#/$defs/t"}}}}
-    answer = gateway[1].post("/v1/completions", prompt="x", json_schema=recursive, max_tokens=20)
+    answer = gateway[1].post("/v1/completions", prompt="x", regex="(a|b)*a(a|b){12}", max_tokens=20)
     assert answer.status_code == 400 and answer.json()["error"]["code"] == "grammar_too_costly"
+
+
+TREE = {"$ref": "#/$defs/t", "$defs": {"t": {"type": "array", "items": {"$ref": "#/$defs/t"}}}}
+PERSON = {"type": "object", "properties": {"name": {"enum": ["Bob", "Bea"]}, "friends": {"type": "array", "maxItems": 3,
+          "items": {"$ref": "#"}}}, "required": ["name"], "additionalProperties": False}  # fmt: skip
+RECURSIVE = [
+    ({"type": "object"}, "", ['{"a": [1, {"b": null}]}', "{}"], ["[]", "{]", '{"a": }']),
+    ({"type": "object"}, '{"a": [1, {"é', ['": 2}], "京": "x"}'], ['": 2}', '": 2}}]}']),
+    (TREE, "[[], [", ["]]", "[[]]]]"], ["]", "1]]"]),
+    (
+        PERSON,
+        '{"name": "B',
+        ['ob"}', 'ea", "friends": [{"name": "Bob", "friends": []}]}'],
+        ['ill"}', 'ob", "friends": [1]}'],
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "written", "good", "bad"), RECURSIVE, ids=range(len(RECURSIVE)))
+def test_recursive_schemas_are_written_as_rules(gateway, fake, schema, written, good, bad):
+    """They are sent whole, from the place that the prompt has reached, with the owed bytes in front."""
+    fake.answer = ""
+    body = {"prompt": written or "x = ", "prefill": written, "json_schema": schema, "max_tokens": 300}
+    gateway[1].post("/v1/completions", **body)
+    rules = healfsa.gbnf(fake.rules(fake.bodies[-1]))
+    owed = gateway[1].served.engine.heal(body["prompt"], prefill=written).owed.decode()
+    for rest in good:
+        assert rules.accepts(owed + rest), rest
+    for rest in bad:
+        assert not rules.accepts(owed + rest), rest
+    fake.answer = owed + good[0]
+    assert gateway[1].post("/v1/completions", **body).json()["choices"][0]["text"] == good[0]
 
 
 @pytest.mark.parametrize("pattern", ["[a-zé-ž京]{2,5}", r"(ab|a\u00e9c)*d", "x?", r"[^\n]{3}", "🎉|été", r"\w+ \d*"])

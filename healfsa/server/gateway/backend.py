@@ -98,7 +98,7 @@ class Upstream:
         sampling = sequence.sampler.sampling
         seed = None if sampling.seed is None else (sampling.seed + sequence.number) % 2**31
         tokens = sequence.ends.budget + len(job.boundary.removed_ids) + (1 if job.boundary.owed else 0)
-        rules = fold(self._engine, sequence.matcher)
+        rules = fold(self._engine, sequence.matcher, job.grammar)
         return self._dialect.body(Ask(self._model, job.ids, sampling, sequence.ends, tokens, seed, rules))
 
     async def _run(self, job: Job, sequence: Sequence, body: dict[str, Any]) -> None:

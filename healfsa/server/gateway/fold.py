@@ -22,28 +22,41 @@ Span = tuple[int, int, Place]  # first and last code point, place behind
 
 
 class Folded:
-    """Writes one grammar; one use."""
+    """Writes one grammar; one use. The names of its rules begin with `prefix`."""
 
-    def __init__(self, automaton: Any, most: int = MOST_STATES) -> None:
+    def __init__(self, automaton: Any, most: int = MOST_STATES, prefix: str = "s") -> None:
         self._automaton = automaton
         self._most = most
+        self._prefix = prefix
         self._below: dict[tuple[Place, int], list[Span]] = {}
         self._names: dict[Place, str] = {}
         self._todo: list[Place] = []
 
     def text(self, owed: bytes, state: int) -> str:
         """Return the rules for `owed` followed by all that is accepted from `state`."""
-        rules = [f"root ::= {self._name((owed, state))}"]
+        first = f"root ::= {self.start(owed, state)}"
+        return "\n".join([first, *self.rules()]) + "\n"
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def start(self, owed: bytes, state: int) -> str:
+        """Return the name of the rule for `owed` followed by all that is accepted from `state`."""
+        return self._name((owed, state))
+
+    def rules(self) -> list[str]:
+        """Return the rules that all named so far need."""
+        found = []
         while self._todo:
             place = self._todo.pop()
-            rules.append(f"{self._names[place]} ::= {self._alternatives(place)}")
-        return "\n".join(rules) + "\n"
+            found.append(f"{self._names[place]} ::= {self._alternatives(place)}")
+        return found
 
     def _name(self, place: Place) -> str:
         if place not in self._names:
             if len(self._names) >= self._most:
                 raise too_large(self._most)
-            self._names[place] = f"s{len(self._names)}"
+            self._names[place] = f"{self._prefix}{len(self._names)}"
             self._todo.append(place)
         return self._names[place]
 
@@ -124,8 +137,10 @@ def joined(spans: list[Span]) -> list[Span]:
     return found
 
 
-def fold(engine: healfsa.Engine, matcher: healfsa.Matcher) -> str | None:
+def fold(engine: healfsa.Engine, matcher: healfsa.Matcher, grammar: healfsa.Grammar | None = None) -> str | None:
     """Return the rules for all that may follow a matcher's place; None where that is any text.
+
+    `grammar` is what the matcher's index was compiled from.
 
     Raises
     ------
@@ -141,7 +156,19 @@ def fold(engine: healfsa.Engine, matcher: healfsa.Matcher) -> str | None:
         state = index.start
     if index.automaton.specials:
         raise ApiError("the upstream cannot be held to special tokens", code="unsupported_field", param="tools")
+    if grammar is not None:
+        from healfsa.server.gateway.structure import Structure, recursive_rules
+
+        if cyclic := recursive_rules(grammar.expression):
+            written = matcher.prompt.prefill if matcher.prompt is not None else b""
+            structure = Structure(cyclic, engine.limits, engine.vocabulary.spellable, MOST_STATES)
+            return structure.text(grammar.expression, written, matcher.owed)
     return Folded(index.automaton).text(matcher.owed, state)
+
+
+def refused(what: str) -> ApiError:
+    """Return the refusal of a grammar that cannot be written out as rules."""
+    return ApiError(f"{what} cannot be written as rules for the upstream", code="unsupported_field")
 
 
 def too_large(most: int) -> ApiError:
