@@ -199,6 +199,7 @@ def run_v2(processor, shared, model, requests, drafts):
             expanded_local_pos=torch.tensor([place for _, place, _ in rows]),
             idx_mapping_np=np.array(order),
             input_ids=torch.tensor(inputs, dtype=torch.int32),
+            seq_lens_upper_bound_np=np.array([len(texts[slot]) for slot in order]),
             pos=torch.tensor([len(texts[slot]) - 1 + place for slot, place, _ in rows]),
         )
         chosen = processor.apply(torch.stack(logits), ctx).argmax(-1).tolist()
@@ -218,14 +219,18 @@ def shared():
     return SimpleNamespace(
         all_token_ids=SimpleNamespace(gpu=torch.zeros((4, 256), dtype=torch.int64)),
         prompt_len=SimpleNamespace(np=np.zeros(4, dtype=np.int64)),
+        device="cpu",
+        max_num_reqs=4,
     )
 
 
 @pytest.mark.parametrize("drafting", ["none", "wrong", "right"])
-def test_the_v2_runner(stand_in, toy, own, shared, drafting):
-    from healfsa.integrations.vllm import HealFSAProcessor
+@pytest.mark.parametrize("name", ["HealFSAProcessor", "HealFSADeviceProcessor"])
+def test_the_v2_runner(stand_in, toy, own, shared, drafting, name):
+    from healfsa.integrations import vllm
 
-    processor = HealFSAProcessor(stand_in, shared)
+    stand_in.speculative_config = SimpleNamespace(num_speculative_tokens=3)
+    processor = getattr(vllm, name)(stand_in, shared)
     prompts = ["The capital of Fra", "x.re", "no spec"]
     cuts = [own.engine.heal(prompt) for prompt in prompts]
     grammar = make(GRAMMAR)

@@ -17,6 +17,7 @@ from typing import Any
 
 _HOMES = {
     "processors": "HealFSAProcessor",
+    "device": "HealFSADeviceProcessor",
     "structured": "HealFSABackend HealFSAScheduler",
     "offline": "Generator",
     "endpoint": "HealingEndpoint plugin",
