@@ -112,6 +112,10 @@ warmup: $(VENV)/.stamp-base ## compile the kernels and convert the embedded mode
 examples: $(VENV)/.stamp-base ## run every example
 	@for file in examples/[0-9]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
+bench: $(VENV)/.stamp-bench $(VENV)/.stamp-peers ## this engine beside the others: a table, and figures and a plot in docs/bench
+	@mkdir -p docs/bench
+	$(BIN)/healfsa bench --json docs/bench/engines.json --plot docs/bench/engines.svg
+
 bench-healing: $(VENV)/.stamp-bench ## is the rest of a cut token found? tables and plots in docs/bench (HEALING_DATA=file of examples)
 	$(BIN)/healfsa bench-healing $(if $(HEALING_DATA),--data $(HEALING_DATA)) --out docs/bench
 	$(BIN)/healfsa bench-healing $(if $(HEALING_DATA),--data $(HEALING_DATA)) --repeat --out docs/bench

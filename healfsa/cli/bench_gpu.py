@@ -88,7 +88,8 @@ def _table(
     """Print the table line by line; yield its figures."""
     from healfsa.mask.torch_bench import measure
 
-    typer.echo("\n| job | logits | B | V | µs a launch | GB/s | of the copy's | target |\n|---|---|---|---|---|---|---|---|")
+    typer.echo("\n| job | logits | B | V | µs a launch | GB/s | of the copy's | target |")
+    typer.echo("|---|---|---|---|---|---|---|---|")
     for one in measure(device, batches, sizes, dtypes):
         speed = one.gigabytes_per_second
         wanted = TARGETS.get((one.job, one.batch, one.vocab_size)) if one.dtype == "float32" and copy else None

@@ -171,8 +171,9 @@ def test_the_real_engine():
     from healfsa.integrations.sglang import Generator
 
     engine = sglang.Engine(
-        model_path=str(models.embedded_folder(progress=False)), grammar_backend="healfsa", dtype="float32", device="cpu",
-        attention_backend="torch_native", sampling_backend="pytorch", disable_cuda_graph=True,
+        model_path=str(models.embedded_folder(progress=False)), grammar_backend="healfsa", dtype="float32",
+        device="cpu", watchdog_timeout=3600, attention_backend="torch_native", sampling_backend="pytorch",
+        disable_cuda_graph=True,
         disable_overlap_schedule=True, mem_fraction_static=0.1, max_total_tokens=4096, context_length=1024,
         max_running_requests=4, log_level="warning", skip_server_warmup=True,
     )  # fmt: skip
