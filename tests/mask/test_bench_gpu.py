@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
+import typer
 
 from healfsa.cli import bench_gpu
 from healfsa.mask import torch_bench
@@ -35,14 +37,22 @@ def test_a_difference_is_found(monkeypatch):
 def test_it_says_why_nothing_is_measured(capsys):
     if cuda_is_missing() is None:
         pytest.skip("there is a device")
-    assert bench_gpu.run()
+    bench_gpu.run()
     said = capsys.readouterr().out
     assert "no GPU measured: " in said and "numba" in said
 
 
 @pytest.mark.skipif(KERNELS == "triton", reason="it chooses its kernels itself")
 def test_the_table(capsys, tmp_path):
-    out = tmp_path / "table.md"
-    assert bench_gpu.run("cpu", [1, 3], [1000], ["float32"], out)
-    said, written = capsys.readouterr().out, out.read_text()
-    assert "| next states | float32 | 3 | 1,000 |" in said and "differ from the CPU's kernels: none" in written
+    out = tmp_path / "figures.json"
+    bench_gpu.run("cpu", [1, 3], [1000], ["float32"], out)
+    said, figures = capsys.readouterr().out, json.loads(out.read_text())
+    assert "| next states | float32 | 3 | 1,000 |" in said and figures["wrong"] == []
+    assert {row["batch"] for row in figures["rows"]} == {1, 3} and all(row["microseconds"] > 0 for row in figures["rows"])
+
+
+def test_a_wrong_kernel_is_an_error(monkeypatch, capsys):
+    monkeypatch.setattr(torch_bench, "wrong_jobs", lambda *_, **__: ["next states"])
+    with pytest.raises(typer.Exit) as caught:
+        bench_gpu.run("cpu", [1], [100], ["float32"])
+    assert caught.value.exit_code == 1 and "next states (100, float32)" in capsys.readouterr().out
