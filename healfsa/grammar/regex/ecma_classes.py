@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass
 
 from healfsa.errors import RegexSyntaxError
+from healfsa.grammar import scanner
 from healfsa.grammar.regex import tree
 from healfsa.grammar.regex.cases import ecma_ignore_case
 from healfsa.grammar.regex.charset import (
@@ -40,21 +41,8 @@ _DOUBLE = re.compile(r"([&!#$%*+,.:;<=>?@^`~])\1")
 _HINTS = {"A": "write ^ without the flag m", "Z": "write $ without the flag m", "z": "write $ without the flag m"}
 
 
-class Scanner:
-    """A text and a place in it."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-
-    @property
-    def done(self) -> bool:
-        """Whether the end of the text is reached."""
-        return self.at >= len(self.text)
-
-    def peek(self) -> str:
-        """Return the next character, or nothing at the end."""
-        return self.text[self.at : self.at + 1]
+class Scanner(scanner.Scanner):
+    """A pattern and a place in it."""
 
     def rest(self) -> str:
         """Return what has not been read."""
@@ -64,20 +52,6 @@ class Scanner:
         """Read one character."""
         self.at += 1
         return self.text[self.at - 1]
-
-    def take(self, sign: str) -> bool:
-        """Read `sign` if it is next."""
-        if not self.text.startswith(sign, self.at):
-            return False
-        self.at += len(sign)
-        return True
-
-    def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Read what `pattern` matches here, if it does."""
-        found = pattern.match(self.text, self.at)
-        if found:
-            self.at = found.end()
-        return found
 
     def error(self, message: str, start: int, end: int | None = None, hint: str = "") -> RegexSyntaxError:
         """Return the error for the span from `start` to `end` (left out: one character)."""
