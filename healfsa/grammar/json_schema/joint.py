@@ -70,7 +70,12 @@ class Joint:
         self.condition = condition_of(facts, known)
         self.parts = list(known)
         self.names = _names(facts, self.parts)
+        self.least = [_least(part) for part in self.parts]
+        self.most = [_most(part) for part in self.parts]
         self.rules: dict[State, ex.Rule] = {}
+        self._found: dict[State, list[Option]] = {}
+        self._helps: dict[Condition, dict[int, set[bool]]] = {}
+        self._caps: dict[Condition, int] = {}
 
     def object(self) -> ex.Expression | None:
         """Return the objects, braces included; None where this would need too many states."""
@@ -113,9 +118,11 @@ class Joint:
 
     def _open(self, condition: Condition) -> dict[int, set[bool]]:
         """Return the descriptions that are not decided, with the answers that help."""
-        found: dict[int, set[bool]] = {}
-        for i, sign in signs(condition):
-            found.setdefault(i, set()).add(sign)
+        found = self._helps.get(condition)
+        if found is None:
+            found = self._helps[condition] = {}
+            for i, sign in signs(condition):
+                found.setdefault(i, set()).add(sign)
         return found
 
     def _accepts(self, state: State) -> bool:
@@ -124,25 +131,20 @@ class Joint:
     def _ends_well(self, i: int, state: State) -> bool:
         facts = self.parts[i]
         missing = (n for k, n in enumerate(self.names) if self._absent(k, state.place))
-        return self._least(i) <= state.count and not any(n in facts.required for n in missing)
+        return self.least[i] <= state.count and not any(n in facts.required for n in missing)
 
     def _absent(self, index: int, place: int) -> bool:
         """Say whether a key is not written; in schema order, whether it can still come (what is passed is decided)."""
         return index >= place if self.ordered else not place >> index & 1
 
-    def _least(self, i: int) -> int:
-        facts = self.parts[i]
-        return facts.least if facts.least > len(facts.required) else 0
-
-    def _most(self, i: int) -> int | None:
-        facts = self.parts[i]
-        closed = all(f.node is FALSE for f in facts.families)
-        listed = sum(node is not FALSE for _, node in facts.listed)
-        return None if facts.most is None or (closed and facts.most >= listed) else facts.most
-
     # members
 
-    def _options(self, state: State) -> Iterator[Option]:
+    def _options(self, state: State) -> list[Option]:
+        if state not in self._found:
+            self._found[state] = list(self._members(state))
+        return self._found[state]
+
+    def _members(self, state: State) -> Iterator[Option]:
         if state.condition is False:
             return
         for index in self._next_keys(state):
@@ -165,7 +167,7 @@ class Joint:
     ) -> Iterator[Option]:
         """Yield one member with each way in which descriptions may win or lose by its value."""
         more = state.count + 1
-        lost = {i for i, node in nodes.items() if node is FALSE or _beyond(more, self._most(i))}
+        lost = {i for i, node in nodes.items() if node is FALSE or _beyond(more, self.most[i])}
         left = without(state.condition, lost)
         helps = self._open(left)
         groups: dict[Node, set[int]] = {}
@@ -195,13 +197,13 @@ class Joint:
 
     def _cap(self, condition: Condition) -> int:
         """Return the number of members from which on more of them change nothing."""
-        bounds = [0]
-        for i in self._open(condition):
-            most = self._most(i)
-            bounds += [self._least(i), 0 if most is None else most]
-        if max(bounds) > MOST_COUNTED:
-            raise TooMany
-        return max(bounds)
+        if condition not in self._caps:
+            parts = self._open(condition)
+            bounds = [0, *(self.least[i] for i in parts), *(self.most[i] or 0 for i in parts)]
+            if max(bounds) > MOST_COUNTED:
+                raise TooMany
+            self._caps[condition] = max(bounds)
+        return self._caps[condition]
 
     @cached_property
     def closed(self) -> bool:
@@ -255,6 +257,18 @@ def _names(facts: Objects, parts: list[Objects]) -> list[str]:
     known = dict.fromkeys(n for part in parts for n, _ in part.listed)
     order = dict.fromkeys(n for part in [facts, *parts] for n in part.order if n in known)
     return list(order | known)
+
+
+def _least(facts: Objects) -> int:
+    """Return the bound that is more than the required keys ask for."""
+    return facts.least if facts.least > len(facts.required) else 0
+
+
+def _most(facts: Objects) -> int | None:
+    """Return the bound that is less than what can be written."""
+    closed = all(f.node is FALSE for f in facts.families)
+    listed = sum(node is not FALSE for _, node in facts.listed)
+    return None if facts.most is None or (closed and facts.most >= listed) else facts.most
 
 
 def _beyond(count: int, most: int | None) -> bool:
