@@ -44,7 +44,7 @@ def serve(
     api_key_file: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="File with one key a line.")
     ] = None,
-    heal: Annotated[str, typer.Option(callback=checked_policy, help="Healing of requests that name none.")] = "auto",
+    heal: Annotated[str, typer.Option(callback=checked_policy, help="Healing of requests that name none.")] = "exact",
     rows: Annotated[int, typer.Option(min=1, help="Sequences that run at once.")] = 32,
     queue: Annotated[int, typer.Option(min=1, help="Requests that may wait; more are answered with 429.")] = 64,
     seconds: Annotated[float, typer.Option(min=1, help="Time limit of a request.")] = 300.0,

@@ -78,6 +78,8 @@ def _turn(message: Any, path: str) -> dict[str, Any]:
     if turn["role"] == "developer":
         turn["role"] = "system"
     turn["content"] = _content(message.get("content"), f"{path}.content")
+    if not isinstance(turn.get("tool_calls", []), list):
+        raise ApiError(f"{path}.tool_calls must be an array", param=path)
     if "tool_calls" in turn:
         turn["tool_calls"] = [_call(call, f"{path}.tool_calls") for call in turn["tool_calls"] or []]
         if not turn["tool_calls"]:

@@ -77,7 +77,7 @@ def read_plan(fields: Fields, served: Served, settings: Settings, budget: int | 
 def _policy(fields: Fields, served: Served, settings: Settings) -> str | int:
     value = fields.raw("heal")
     if value is None:
-        value = settings.heal
+        value = settings.heal if settings.heal != "exact" or "exact" in served.offers else "auto"
     if value is True or value is False:
         return "auto" if value else "off"
     if value == "exact" and "exact" not in served.offers:

@@ -40,7 +40,7 @@ class Settings:
     max_tokens : int
         Bound on the budget of one choice.
     heal : str or int
-        Healing policy of requests that name none.
+        Healing policy of requests that name none; "exact" is "auto" where a model does not offer it.
     tool_style : str
         Name of a tool style of the library; "auto" recognises the model's.
     unknown_fields : str
@@ -68,7 +68,7 @@ class Settings:
     request_seconds: float = 300.0
     default_tokens: int = 16
     max_tokens: int = 8192
-    heal: str | int = "auto"
+    heal: str | int = "exact"
     tool_style: str = "auto"
     unknown_fields: str = "error"
     playground: bool = True

@@ -104,6 +104,7 @@ def test_wrong_shapes_in_a_chat(bounded):
     tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
     for fields in (
         {"messages": [{"role": [], "content": "a"}]},
+        {"messages": [{"role": "tool", "content": "a", "tool_calls": -1}]},
         {"messages": [user], "tools": [tool], "tool_choice": ["f"]},
         {"messages": [user], "tools": [tool], "tool_choice": {"type": "function", "function": 3}},
         {"messages": [user], "tools": [tool], "tool_choice": {"type": "allowed_tools", "allowed_tools": [1]}},

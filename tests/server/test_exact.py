@@ -173,7 +173,7 @@ def test_covers_that_are_read_with_the_prompt_change_nothing_but_the_steps(serve
     """The tokens that spell owed bytes cost no steps of their own; the answers are the same without the tree."""
     from healfsa.server import chat, completions
 
-    body = {"prompt": PROMPTS, "max_tokens": 5, "n": 2, **options}
+    body = {"prompt": PROMPTS, "heal": "auto", "max_tokens": 5, "n": 2, **options}
     steps = steps_of(server)
     fast = server.post("/v1/completions", **body).json()["choices"]
     used = steps_of(server) - steps

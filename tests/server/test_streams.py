@@ -97,7 +97,7 @@ def test_streams_are_the_models_text(server, tiny):
     bodies = [b | {"temperature": 0, "echo": False, "stop": []} for b in cases(vocabulary, 60, seed=2)]
     bodies = [b for b in bodies if len(b) == 6 and b["prompt"]]
     for body, (plain, *_) in zip(bodies, asyncio.run(run_all(server.url, bodies)), strict=True):
-        wanted = generator.generate(body["prompt"], max_new_tokens=64, details=True, do_sample=False)
+        wanted = generator.generate(body["prompt"], max_new_tokens=64, heal="exact", details=True, do_sample=False)
         prompt = body["prompt"]
         raw = prompt.encode() if isinstance(prompt, str) else vocabulary.decode_bytes(prompt)
         said = raw.decode("utf-8", "ignore").encode() if not isinstance(prompt, str) else raw
@@ -137,3 +137,10 @@ def test_stream_with_several_choices(server):
     for choice in (c for v in values for c in v["choices"]):
         texts[choice["index"]] += choice["text"]
     assert texts == {choice["index"]: choice["text"] for choice in plain}
+
+
+def test_a_text_that_ends_inside_a_character_ends_before_it(server):
+    for n in range(1, 8):
+        options = {"prompt": "x", "guided_choice": ["é京🎉é京🎉"], "max_tokens": n, "seed": n}
+        text = server.post("/v1/completions", **options).json()["choices"][0]["text"]
+        assert "é京🎉é京🎉".startswith(text)
