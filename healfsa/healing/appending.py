@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from healfsa.arguments import as_ids
 from healfsa.healing.boundary import Boundary
 from healfsa.healing.canon import canon_of
 from healfsa.healing.paths import finished, settled
@@ -40,7 +41,7 @@ def extend(vocabulary: Vocabulary, ids: Sequence[int], data: bytes, *, ends: boo
         ``keep`` begins with `ids`; ``owed`` are the bytes that may still merge with what follows them (all of `data`
         where the tokenizer would have merged its beginning with the last of `ids`).
     """
-    before, canon = tuple(ids), canon_of(vocabulary)
+    before, canon = ids if isinstance(ids, tuple) else tuple(as_ids(ids)), canon_of(vocabulary)
     cut = Boundary(before, data)
     if canon is None:
         return cut

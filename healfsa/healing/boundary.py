@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from healfsa.arguments import as_ids, shown, whole
-from healfsa.errors import PromptError
+from healfsa.errors import PromptError, VocabularyError
 from healfsa.healing.auto import decide
 from healfsa.healing.prompt import REACH, Prompt, Source, read_prompt
 
@@ -166,6 +166,8 @@ def heal(
     VocabularyError
         An id is not in the vocabulary, or no whole number. (Of very long prompts only the end is looked at.)
     """
+    if not hasattr(vocabulary, "spellable"):
+        raise VocabularyError(f"a Vocabulary is needed, not {shown(vocabulary)}")
     kind, kept = _policy(policy), whole(least)
     if kept is None or kept < 0:
         raise PromptError(f"least is a number of ids, 0 or more, not {shown(least)}")
@@ -178,6 +180,13 @@ def heal(
     )
     inside = _prefill(vocabulary, read, prefill)
     return _cut(vocabulary, read, source, kind, inside, kept)
+
+
+def as_boundary(boundary: Any) -> Boundary:
+    """Return a boundary as it is; anything else is an error."""
+    if isinstance(boundary, Boundary):
+        return boundary
+    raise PromptError(f"a healed prompt is needed, not {shown(boundary)}", hint="pass what heal returned")
 
 
 def _policy(policy: Policy) -> str | int:

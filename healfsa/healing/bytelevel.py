@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from healfsa.arguments import as_bytes, shown, whole
 from healfsa.errors import PromptError
 from healfsa.healing.appending import extend
 from healfsa.healing.boundary import Boundary, heal
 from healfsa.healing.cover import CoverTree, covers
 from healfsa.healing.sampling import draw, shape
-from healfsa.healing.search import search_all
+from healfsa.healing.search import as_model, search_all
 from healfsa.healing.weights import Allowed, Model, Weighed, log_sum, weigh
 
 if TYPE_CHECKING:
@@ -60,12 +61,14 @@ class ByteReader:
         over: str = "canonical",
         grammar: AllowedBehind | None = None,
     ) -> None:
+        if over not in ("canonical", "all"):
+            raise PromptError(f"covers are over 'canonical' or 'all', not {shown(over)}")
         self.vocabulary = vocabulary
         self.boundary = prompt if isinstance(prompt, Boundary) else heal(vocabulary, prompt, "exact")
         self.written = b""
         self.over = over
         self._grammar = grammar
-        self._model = model
+        self._model = as_model(model)
         self._rows: dict[tuple[int, ...], np.ndarray] = {}
         self._trunk: tuple[int, ...] = ()
         self._owed = self.boundary.owed
@@ -91,7 +94,10 @@ class ByteReader:
 
     def push(self, data: bytes | int) -> ByteReader:
         """Go on with a byte, or several; return the reader itself."""
-        more = bytes([data]) if isinstance(data, int) else bytes(data)
+        byte = whole(data)
+        if byte is not None and not 0 <= byte < 256:
+            raise PromptError(f"a byte is a number from 0 to 255, not {byte}")
+        more = as_bytes("what follows", data, PromptError) if byte is None else bytes([byte])
         self.written += more
         self._owed += more
         self._now = None
@@ -169,7 +175,8 @@ def logprob(
     It is ``log P(prompt + text) - log P(prompt)``, both under the kept ids, where P adds up all covers.
     """
     boundary = prompt if isinstance(prompt, Boundary) else heal(vocabulary, prompt, "exact")
-    more = text.encode() if isinstance(text, str) else bytes(text)
+    model = as_model(model)
+    more = text.encode() if isinstance(text, str) else as_bytes("the text", text, PromptError)
     longer = Boundary(boundary.keep, boundary.owed + more)
     given = _covered(vocabulary, model, boundary, over, share, whole=False)
     return _covered(vocabulary, model, longer, over, share, whole=whole) - given

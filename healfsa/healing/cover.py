@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from healfsa.arguments import shown
 from healfsa.errors import PromptError
 from healfsa.healing.canon import canon_of
 from healfsa.healing.paths import canonical_paths
@@ -112,13 +113,16 @@ def covers(
     PromptError
         `over` is neither, or no tokens can write the owed bytes.
     """
+    from healfsa.healing.boundary import as_boundary
+
+    boundary = as_boundary(boundary)
     if over == "canonical":
         canon = canon_of(vocabulary)
         grown = None if canon is None else canonical_paths(canon, boundary)
         if grown is not None:
             return flat(boundary, grown if strict else _loose(vocabulary, boundary.owed, grown), over)
     elif over != "all":
-        raise PromptError(f"covers are over 'canonical' or 'all', not {over!r}")
+        raise PromptError(f"covers are over 'canonical' or 'all', not {shown(over)}")
     return flat(boundary, all_paths(vocabulary, boundary.owed, most), over)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from healfsa.arguments import number, shown, whole
 from healfsa.errors import PromptError
 
 if TYPE_CHECKING:
@@ -57,6 +58,26 @@ class Outcomes:
             return cls(group, np.log(total) + top, example)
 
 
+def source_of(random: np.random.Generator | int | None) -> np.random.Generator:
+    """Return the source of randomness: one that was given, or a new one from a seed."""
+    if isinstance(random, np.random.Generator):
+        return random
+    seed = whole(random)
+    if random is not None and (seed is None or seed < 0):
+        raise PromptError(f"a seed is a whole number, 0 or more, not {shown(random)}")
+    return np.random.default_rng(seed)
+
+
+def check(temperature: float, top_k: int, top_p: float, count: int) -> None:
+    """Refuse parameters that no sampling can have."""
+    number("count", count, PromptError)
+    number("top_k", top_k, PromptError)
+    for name, value, most in (("temperature", temperature, np.inf), ("top_p", top_p, 1.0)):
+        real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+        if not real or not 0 <= value <= most or (name == "top_p" and value == 0) or value == np.inf:
+            raise PromptError(f"no sampling with {name} {shown(value)}")
+
+
 def pick(
     weight: np.ndarray,
     outcomes: Outcomes | None,
@@ -67,8 +88,6 @@ def pick(
     count: int,
 ) -> list[int]:
     """Return drawn events; `outcomes` None draws from the events as they are."""
-    if temperature < 0 or top_k < 0 or not 0 < top_p <= 1:
-        raise PromptError(f"no sampling with temperature {temperature}, top_k {top_k}, top_p {top_p}")
     if outcomes is None:
         return draw(np.exp(weight - weight.max()), source, count).tolist()
     chances = shape(outcomes.weight, temperature, top_k, top_p)

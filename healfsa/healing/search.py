@@ -10,10 +10,12 @@ Not here: the canonical tree, which is small enough to be asked for at once (`co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from healfsa.arguments import shown
+from healfsa.errors import PromptError
 from healfsa.healing.cover import Growing, beginnings, flat, longer
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ def search_all(
     tree, rows, left_out
         ``left_out`` is the log of an upper bound on the share of the covering weight that is missing (-inf: none).
     """
+    model = as_model(model)
     owed, trie = boundary.owed, vocabulary.trie
     runs = [longer(vocabulary, owed[at:]) for at in range(len(owed))] + [trie.order]
     steps = [beginnings(vocabulary, owed[at:]) for at in range(len(owed))]
@@ -75,3 +78,10 @@ def search_all(
         lost = np.logaddexp.reduce([lost, *dropped])
         grown.cut += len(dropped)
     return flat(boundary, grown, "all"), np.concatenate(rows), float(lost - covered)
+
+
+def as_model(model: Any) -> Model:
+    """Return a model as it is, if it can be called; anything else is an error."""
+    if callable(model):
+        return model
+    raise PromptError(f"a model is a function from token paths to log-probabilities, not {shown(model)}")

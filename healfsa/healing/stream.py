@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from healfsa.arguments import listed, shown
 from healfsa.errors import PromptError
+from healfsa.healing.boundary import as_boundary
 from healfsa.healing.prompt import text_tail
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class TextStream:
         cls, vocabulary: Vocabulary, boundary: Boundary, stop: str | Iterable[str] = (), *, include_stop: bool = False
     ) -> TextStream:
         """Return the stream for what follows a healed prompt."""
+        boundary = as_boundary(boundary)
         tail = vocabulary.decode_bytes(boundary.end[-4:]) + boundary.owed
         return cls(boundary.owed, stop, include_stop=include_stop, unfinished=text_tail(tail[-4:])[1])
 
@@ -176,7 +178,10 @@ def _bytes(data: bytes) -> bytes:
 def text_deltas(tokens: Iterable[bytes | None], owed: bytes = b"", stop: str | Iterable[str] = ()) -> Iterator[str]:
     """Yield the text deltas of a whole generation, none of them empty."""
     out = TextStream(owed, stop)
-    for data in tokens:
+    pieces = listed(tokens) if not isinstance(tokens, Iterator) else tokens
+    if pieces is None:
+        raise PromptError(f"tokens are a sequence of bytes, not {shown(tokens)}")
+    for data in pieces:
         delta = out.push(data)
         if delta:
             yield delta

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from healfsa.errors import PromptError
+from healfsa.arguments import number
+from healfsa.errors import MaskShapeError, PromptError
 from healfsa.healing.cover import CoverTree, covers
-from healfsa.healing.sampling import Outcomes, pick
+from healfsa.healing.sampling import Outcomes, check, pick, source_of
 
 if TYPE_CHECKING:
     from healfsa.healing.boundary import Boundary
@@ -162,7 +163,8 @@ class Weighed:
         count : int
             How many covers, independent of each other.
         """
-        source = random if isinstance(random, np.random.Generator) else np.random.default_rng(random)
+        check(temperature, top_k, top_p, count)
+        source = source_of(random)
         if self.weight.size == 0 or self.log_total == -np.inf:
             raise PromptError("nothing that the grammar allows can follow the prompt", self.tree.owed)
         plain = temperature == 1.0 and not top_k and top_p >= 1.0
@@ -172,7 +174,8 @@ class Weighed:
 
     def best(self, count: int) -> list[Cover]:
         """Return the likeliest covers, the likeliest first: where beams begin, each with its true weight."""
-        order = np.argsort(-self.weight, kind="stable")[:count]
+        most = number("the number of covers", count, PromptError)
+        order = np.argsort(-self.weight, kind="stable")[:most]
         return [self._cover(int(event)) for event in order if self.weight[event] > -np.inf]
 
     def _cover(self, event: int) -> Cover:
@@ -217,10 +220,13 @@ def weigh(vocabulary: Vocabulary, tree: CoverTree, rows: np.ndarray, allowed: Al
         What the grammar allows behind the prompt.
     """
     rows = np.asarray(rows)
+    if rows.shape != (len(tree), vocabulary.size) or rows.dtype.kind != "f":
+        wanted = f"float[{len(tree)}, {vocabulary.size}]"
+        raise MaskShapeError("wrong log-probabilities", wanted, f"{rows.dtype}{list(rows.shape)}")
     nodes = np.zeros(len(tree))
-    for number in range(1, len(tree)):
-        nodes[number] = nodes[tree.parents[number]] + float(rows[tree.parents[number], tree.tokens[number]])
-    lists = [events_at(vocabulary, tree, number, allowed) for number in range(len(tree))]
+    for at in range(1, len(tree)):
+        nodes[at] = nodes[tree.parents[at]] + float(rows[tree.parents[at], tree.tokens[at]])
+    lists = [events_at(vocabulary, tree, at, allowed) for at in range(len(tree))]
     sizes = [ids.size for ids in lists]
     node = np.repeat(np.arange(len(tree), dtype=np.int32), sizes)
     token = np.concatenate(lists).astype(np.int32)
@@ -266,9 +272,10 @@ def exact(
     allowed : Allowed, optional
         What a grammar allows behind the prompt: `AllowedByIndex` or `AllowedByText`.
     """
-    if over == "all":
-        from healfsa.healing.search import search_all
+    from healfsa.healing.search import as_model, search_all
 
+    model = as_model(model)
+    if over == "all":
         tree = covers(vocabulary, boundary, over, most=AT_ONCE)
         if tree.cut:
             tree, rows, _ = search_all(vocabulary, boundary, model)

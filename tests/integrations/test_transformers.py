@@ -444,3 +444,42 @@ def test_a_text_that_is_cut_inside_a_character(generator):
         assert "".join(generator.stream("x", grammar, **options)) == found.text
         seen.add(len(left))
     assert len(seen) > 2
+
+
+@pytest.mark.parametrize("value", [None, 3, "engine"], ids=repr)
+def test_what_is_no_engine(generator, value):
+    healed = generator.engine.heal("x.re")
+    for call in (
+        lambda: HealingLogitsProcessor(value, healed),
+        lambda: ConstrainedLogitsProcessor(value, healfsa.regex("a")),
+        lambda: integration.HealedDecoding(value),
+    ):
+        with pytest.raises(HealFSAError, match="Engine"):
+            call()
+
+
+def test_what_makes_no_processor(generator):
+    engine = generator.engine
+    healed = engine.heal("x.re")
+    for call in (
+        lambda: HealingLogitsProcessor(engine, []),
+        lambda: HealingLogitsProcessor(engine, [3]),
+        lambda: HealingLogitsProcessor(engine, healed, prompt_width="3"),
+        lambda: HealingLogitsProcessor(engine, healed, prompt_width=-1),
+        lambda: HealingLogitsProcessor(engine, [healed, healed], [None]),
+        lambda: ConstrainedLogitsProcessor(engine, []),
+        lambda: ConstrainedLogitsProcessor(engine, "a*"),
+        lambda: integration.HealedDecoding(engine, start_id="a"),
+    ):
+        with pytest.raises(HealFSAError):
+            call()
+
+
+@pytest.mark.parametrize("options", [
+    {"num_beams": 0}, {"num_beams": "2"}, {"num_return_sequences": 0}, {"num_return_sequences": "a"},
+    {"heal": "exact", "do_sample": True, "temperature": -1.0}, {"heal": "exact", "do_sample": True, "top_p": 2.0},
+    {"heal": "exact", "do_sample": True, "top_k": "a"},
+], ids=repr)  # fmt: skip
+def test_numbers_that_cannot_be(generator, options):
+    with pytest.raises(PromptError):
+        generator.generate("The company hired an intermed", max_new_tokens=2, **options)

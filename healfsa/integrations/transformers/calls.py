@@ -18,7 +18,7 @@ import torch
 import healfsa
 from healfsa.healing import TextStream
 from healfsa.integrations.transformers.beams import covering
-from healfsa.integrations.transformers.exact import Start, draw_starts, option, with_cache
+from healfsa.integrations.transformers.exact import Start, counted, draw_starts, with_cache
 from healfsa.integrations.transformers.processors import HealingLogitsProcessor
 from healfsa.integrations.transformers.prompts import Prepared, pad_rows
 from healfsa.integrations.transformers.stopping import StopAtStrings, text_behind
@@ -100,11 +100,11 @@ class Call:
     @torch.inference_mode()
     def run(self, pad_id: int | None, options: dict[str, Any]) -> list[Generation]:
         """Call `model.generate` with `options` and ours; return one result a row."""
+        copies = counted(self._model, options, "num_return_sequences")
         if self._budget == 0:
-            copies = int(option(self._model, options, "num_return_sequences", 1))
             return [self._result(start, (), "length", None) for start in self._plain_starts() for _ in range(copies)]
         options = {"eos_token_id": list(self._engine.vocabulary.eos_ids) or None, "pad_token_id": pad_id} | options
-        drawn = self._over is not None and option(self._model, options, "num_beams", 1) == 1
+        drawn = self._over is not None and counted(self._model, options, "num_beams") == 1
         starts = self._drawn_starts(options) if drawn else self._plain_starts()
         if drawn:
             options.pop("num_return_sequences", None)
@@ -124,7 +124,7 @@ class Call:
         Rows can be cut to their own lengths afterwards; but beams that were compared at a greater length are others.
         """
         going = [at for at, start in enumerate(starts) if not start.matcher.is_terminated]
-        if not going or option(self._model, options, "num_beams", 1) == 1:
+        if not going or counted(self._model, options, "num_beams") == 1:
             return [going] if going else []
         limits = dict.fromkeys(self._limit(starts[at]) for at in going)
         return [[at for at in going if self._limit(starts[at]) == limit] for limit in limits]

@@ -16,8 +16,9 @@ import torch
 from transformers import LogitsProcessorList
 
 import healfsa
+from healfsa.arguments import as_id
 from healfsa.errors import PromptError
-from healfsa.integrations.transformers.processors import HealingLogitsProcessor
+from healfsa.integrations.transformers.processors import HealingLogitsProcessor, as_engine
 from healfsa.integrations.transformers.prompts import Prepared, one_a_prompt, pad_rows
 
 
@@ -45,8 +46,8 @@ class HealedDecoding:
     """
 
     def __init__(self, engine: healfsa.Engine, start_id: int | None = None) -> None:
-        self._engine = engine
-        self._start_id = start_id
+        self._engine = as_engine(engine)
+        self._start_id = None if start_id is None else as_id(start_id)
 
     def __call__(
         self,

@@ -21,6 +21,7 @@ import torch
 from transformers.cache_utils import DynamicLayer
 
 import healfsa
+from healfsa.arguments import number
 from healfsa.errors import PromptError
 from healfsa.healing import AllowedByIndex, CoverTree, Weighed, covers, weigh
 
@@ -209,6 +210,11 @@ def _pruned(cache: Any, length: int, tree: CoverTree, node: int) -> Any:
     return cache
 
 
+def counted(model: Any, options: dict[str, Any], name: str) -> int:
+    """Return one option of `generate` that is a number of rows: 1 or more."""
+    return number(name, option(model, options, name, 1), PromptError, least=1)
+
+
 def option(model: Any, options: dict[str, Any], name: str, default: Any) -> Any:
     """Return one option of `generate`: as it was given, else as the model's generation config has it."""
     found = options.get(name, getattr(model.generation_config, name, None))
@@ -217,10 +223,10 @@ def option(model: Any, options: dict[str, Any], name: str, default: Any) -> Any:
 
 def _sampling(model: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of `Weighed.sample` from the options of `generate` and the model's generation config."""
-    count = int(option(model, options, "num_return_sequences", 1))
+    count = counted(model, options, "num_return_sequences")
     if not option(model, options, "do_sample", False):
         return {"temperature": 0.0, "count": count}
     temperature, top_k, top_p = (
         option(model, options, name, default) for name, default in (("temperature", 1.0), ("top_k", 0), ("top_p", 1.0))
     )
-    return {"temperature": float(temperature), "top_k": int(top_k), "top_p": float(top_p), "count": count}
+    return {"temperature": temperature, "top_k": top_k, "top_p": top_p, "count": count}

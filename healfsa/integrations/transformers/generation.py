@@ -16,6 +16,7 @@ from healfsa.arguments import shown, whole
 from healfsa.errors import HealFSAError, PromptError, VocabularyError
 from healfsa.healing import stop_strings
 from healfsa.integrations.transformers.calls import Call, Generation
+from healfsa.integrations.transformers.processors import as_engine
 from healfsa.integrations.transformers.prompts import is_single, one_a_prompt, prepare
 from healfsa.integrations.transformers.streaming import stream_pieces
 
@@ -37,13 +38,11 @@ class Generator:
                 f"a transformers model that generates is needed, not {type(model).__name__}",
                 hint="load one, for example with healfsa.models.load()",
             )
-        if engine is not None and not isinstance(engine, healfsa.Engine):
-            raise HealFSAError(f"an Engine is needed, not {type(engine).__name__}", hint="healfsa.Engine(vocabulary)")
         if not hasattr(tokenizer, "eos_token_id") or not hasattr(tokenizer, "pad_token_id"):
             raise VocabularyError(f"a transformers tokenizer is needed, not {type(tokenizer).__name__}")
         self.model = model
         self.tokenizer = tokenizer
-        self.engine = engine or engine_for(model, tokenizer)
+        self.engine = engine_for(model, tokenizer) if engine is None else as_engine(engine)
 
     def generate(
         self,

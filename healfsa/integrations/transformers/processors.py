@@ -18,6 +18,7 @@ import torch
 from transformers import LogitsProcessor
 
 import healfsa
+from healfsa.arguments import shown, whole
 from healfsa.errors import HealFSAError, MaskShapeError
 from healfsa.integrations.history import ID_TYPE, Histories
 
@@ -33,9 +34,14 @@ class _HistoryProcessor(LogitsProcessor):
     supports_continuous_batching = False
 
     def __init__(self, engine: healfsa.Engine, matchers: Sequence[Any], prompt_width: int | None) -> None:
+        width = whole(prompt_width)
+        if prompt_width is not None and (width is None or width < 0):
+            raise MaskShapeError("wrong width of the prompt", "a whole number, 0 or more", shown(prompt_width))
+        if not matchers:
+            raise MaskShapeError("there is no prompt", "one or more", 0)
         self._engine = engine
         self._histories = Histories(matchers)
-        self.prompt_width = prompt_width
+        self.prompt_width = width
         self.errors: dict[int, HealFSAError] = {}
         self._prompt: torch.Tensor | None = None
 
@@ -113,7 +119,7 @@ class ConstrainedLogitsProcessor(_HistoryProcessor):
 
     def __init__(self, engine: healfsa.Engine, grammar: Any, *, prompt_width: int | None = None) -> None:
         grammars = grammar if isinstance(grammar, (list, tuple)) else [grammar]
-        super().__init__(engine, [engine.matcher(each) for each in grammars], prompt_width)
+        super().__init__(engine, [as_engine(engine).matcher(each) for each in grammars], prompt_width)
 
 
 class HealingLogitsProcessor(_HistoryProcessor):
@@ -139,7 +145,7 @@ class HealingLogitsProcessor(_HistoryProcessor):
         if len(grammars) != len(boundaries):
             raise MaskShapeError("grammars and prompts differ in number", len(boundaries), len(grammars))
         pairs = zip(grammars, boundaries, strict=True)
-        super().__init__(engine, [engine.matcher(each, prompt=cut) for each, cut in pairs], prompt_width)
+        super().__init__(engine, [as_engine(engine).matcher(each, prompt=cut) for each, cut in pairs], prompt_width)
 
     @classmethod
     def of_matchers(
@@ -149,6 +155,13 @@ class HealingLogitsProcessor(_HistoryProcessor):
         made = cls.__new__(cls)
         _HistoryProcessor.__init__(made, engine, matchers, prompt_width)
         return made
+
+
+def as_engine(engine: Any) -> healfsa.Engine:
+    """Return an engine as it is; anything else is an error."""
+    if isinstance(engine, healfsa.Engine):
+        return engine
+    raise HealFSAError(f"an Engine is needed, not {shown(engine)}", hint="healfsa.Engine(vocabulary), or engine_for")
 
 
 def _behind(input_ids: torch.Tensor, width: int) -> list[bytes]:
