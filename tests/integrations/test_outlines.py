@@ -208,9 +208,13 @@ def test_one_dimensional_numpy_rows(toy):
 
 
 def test_the_capital_of_france(smollm2):
-    """Stock Outlines answers 'lls': the prompt ends inside a token."""
     healing = ours.from_transformers(*smollm2)
     assert healing("The capital of Fra", NAMES, **GREEDY) == "nce"
+
+
+@pytest.mark.slow
+def test_stock_outlines_answers_otherwise(smollm2):
+    """The prompt ends inside a token."""
     stock = outlines.from_transformers(*smollm2)
     stock.type_adapter.has_chat_template = False
     assert stock("The capital of Fra", NAMES, **GREEDY) == "lls"

@@ -211,6 +211,9 @@ def run_v2(processor, shared, model, requests, drafts):
                 texts[slot].append(best)
                 if best in (0, 2) or k + 1 == len(mine) or mine[k + 1][1] != best:
                     break
+        done = [ids[-1] in (0, 2) and len(ids) > length for ids, length in zip(texts, lengths)]
+        if all(end or spec is None for end, (_, spec) in zip(done, requests)):
+            break
     return [ids[length:] for ids, length in zip(texts, lengths)]
 
 
@@ -224,7 +227,7 @@ def shared():
     )
 
 
-@pytest.mark.parametrize("drafting", ["none", "wrong", "right"])
+@pytest.mark.parametrize("drafting", ["wrong", "right"])
 @pytest.mark.parametrize("name", ["HealFSAProcessor", "HealFSADeviceProcessor"])
 def test_the_v2_runner(stand_in, toy, own, shared, drafting, name):
     from healfsa.integrations import vllm
@@ -239,8 +242,6 @@ def test_the_v2_runner(stand_in, toy, own, shared, drafting, name):
     sure = run_v2(processor, shared, toy[0], requests, lambda ids: [])
 
     def drafts(ids):
-        if drafting == "none":
-            return []
         if drafting == "wrong":
             return [100, 200]
         for (prompt, _), out in zip(requests, sure):
@@ -383,6 +384,92 @@ def test_answers_are_put_right(own):
     second = chat.chunk({"choices": [{"index": 0, "delta": {"content": " France"}, "token_ids": ids[:1]}]})
     assert first["choices"][0]["delta"]["content"] == "" and second["choices"][0]["delta"]["content"] == "nce"
     assert stops_of([" "], b" Fra")[1] and stops_of("ance", b" Fra")[1] and not stops_of(["\n\n"], b" Fra")[1]
+
+
+class Reply:
+    """An answer as vLLM's handlers give it."""
+
+    def __init__(self, body):
+        self.body = body
+
+    def model_dump(self):
+        return json.loads(json.dumps(self.body))
+
+
+class FakeHandler:
+    """vLLM's completion handler over the V1 stand-in runner."""
+
+    def __init__(self, config, toy):
+        self.llm, self.model_config = FakeLLM(config, toy, "processor"), config.model_config
+        self.renderer = SimpleNamespace(get_tokenizer=lambda: toy[1])
+        self.seen = []
+
+    async def create_completion(self, request, raw_request):
+        self.seen.append(request)
+        ids = self.llm.toy[1].encode(request.prompt) if isinstance(request.prompt, str) else request.prompt
+        prompt = [{"prompt_token_ids": ids}]
+        params = SimpleNamespace(extra_args=request.vllm_xargs, max_tokens=request.max_tokens)
+        ids = self.llm.generate(prompt, [params], use_tqdm=False)[0].outputs[0].token_ids
+        usage = {"prompt_tokens": len(request.prompt), "completion_tokens": len(ids), "total_tokens": 0}
+        if not request.stream:
+            choice = {"index": 0, "text": "?", "token_ids": ids, "finish_reason": "stop"}
+            return Reply({"choices": [choice], "usage": usage})
+
+        async def events():
+            for token_id in ids:
+                choice = {"index": 0, "text": "?", "token_ids": [token_id], "finish_reason": None}
+                yield f"data: {json.dumps({'choices': [choice]})}\n\n"
+            yield "data: [DONE]\n\n"
+
+        return events()
+
+
+def asked(prompt, **options):
+    fields = {
+        "stream": False,
+        "echo": False,
+        "stop": [],
+        "max_tokens": 16,
+        "vllm_xargs": None,
+        "return_token_ids": None,
+    }
+    fields |= {"structured_outputs": None, "response_format": None, "add_special_tokens": True}
+    return SimpleNamespace(prompt=prompt, **(fields | options))
+
+
+def test_the_endpoint(stand_in, toy, own, monkeypatch):
+    import asyncio
+
+    from integrations_frameworks import install
+
+    class Response(SimpleNamespace):
+        def __init__(self, content, **options):
+            super().__init__(content=content, **options)
+
+    install(monkeypatch, fastapi__responses={"JSONResponse": Response, "StreamingResponse": Response})
+    from healfsa.integrations.vllm import plugin
+
+    endpoint, handler = plugin(), FakeHandler(stand_in, toy)
+    complete = lambda *request, **options: asyncio.run(endpoint.complete(asked(*request, **options), None, handler))  # noqa: E731
+    params = SimpleNamespace(json=None, regex=GRAMMAR["regex"], choice=None, json_object=None, grammar=None)
+    wanted = own.generate("The capital of Fra", make(GRAMMAR), do_sample=False, max_new_tokens=16)
+    found = complete("The capital of Fra", structured_outputs=params)
+    assert found.status_code == 200 and found.content["choices"][0]["text"] == wanted
+    assert handler.seen[-1].structured_outputs is None and handler.seen[-1].max_tokens == 17
+    assert found.content["usage"]["prompt_tokens"] == 4 and found.content["choices"][0]["token_ids"] is None
+    echoed = complete(["The capital of Fra"], structured_outputs=params, echo=True, stop=["."])
+    assert echoed.content["choices"][0]["text"] == "The capital of Fra" + wanted.split(".")[0]
+
+    async def read(answer):
+        return [event async for event in answer.content]
+
+    events = asyncio.run(read(complete("The capital of Fra", structured_outputs=params, stream=True)))
+    texts = [json.loads(event[6:])["choices"][0]["text"] for event in events[:-1]]
+    assert "".join(texts) == wanted and events[-1].startswith("data: [DONE]")
+    plain = complete("The capital of Fra", vllm_xargs={"heal": "off"})
+    assert plain.content["choices"][0]["text"] == "?" and handler.seen[-1].vllm_xargs is None
+    assert complete("x", vllm_xargs={"prefill": "y"}).status_code == 400
+    assert complete(["a", "b"], vllm_xargs={"heal": "auto"}).status_code == 400
 
 
 # The real engine; HEALFSA_VLLM_RUNNER=2 where Triton runs (or is interpreted).
