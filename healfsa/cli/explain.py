@@ -2,6 +2,7 @@
 
 In: a prompt and a model. Out: the bytes given back, the likeliest first tokens, the tree of covers, what cheaper ways
     lose.
+Idea: one call of `healfsa.healing.explain`; here it is only printed and drawn.
 Not here: the numbers (healfsa.healing.explain).
 """
 

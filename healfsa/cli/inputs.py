@@ -1,6 +1,8 @@
 """What several commands are given: grammars, tokenizers, prompts.
 
 In: option values. Out: grammars, vocabularies, engines, texts.
+Idea: what can be seen to be wrong from the command line alone is the argument parser's error (exit code 2); what a
+    file or a grammar holds is an error of its own kind.
 Not here: the options themselves (each command declares its own).
 """
 

@@ -62,12 +62,14 @@ def test_modules_say_what_they_are(path):
 
 @pytest.mark.parametrize("path", SOURCES, ids=_id)
 def test_no_asserts_and_no_bare_errors(path):
-    """Bare errors may only be raised by a private function, as a signal that its caller catches."""
+    """Bare errors may only be raised by a private function, as a signal that its caller catches, and where a foreign
+    framework asks for them: an error of ours would end its server in place of the request."""
     for scope, node in _with_scope(ast.parse(path.read_text(encoding="utf-8")), ""):
         assert not isinstance(node, ast.Assert), f"{path.name}:{node.lineno}: assert in product code"
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and isinstance(node.exc.func, ast.Name):
             bare = node.exc.func.id in {"ValueError", "RuntimeError", "Exception"}
-            assert not bare or scope.startswith("_"), f"{path.name}:{node.lineno}"
+            foreign = "integrations" in path.parts
+            assert not bare or scope.startswith("_") or foreign, f"{path.name}:{node.lineno}"
     assert path.name != "utils.py"
 
 
