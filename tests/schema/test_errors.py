@@ -86,6 +86,7 @@ EMPTY = [
     (False, "#"),
     ({"not": {}}, "#/not"),
     ({"type": "array", "items": False, "minItems": 1}, "#/minItems"),
+    ({"type": "object", "required": ["a"], "properties": {"a": {"type": "null", "enum": [1]}}}, "#/properties/a/enum"),
 ]
 
 

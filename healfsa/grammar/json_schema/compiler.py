@@ -327,13 +327,25 @@ class Compiler:
         while self.emitter.waiting:
             self.clock.check()
             self.emitter.waiting.popleft().resolve()
-        if isinstance(found, ex.Nothing):
-            raise EmptyLanguage("no JSON value satisfies the schema", self.emptied.get(root, "#"))
+        if _is_nothing(found):
+            where = self.emptied.get(root) or max(self.emptied.values(), key=lambda p: p.count("/"), default="#")
+            raise EmptyLanguage("no JSON value satisfies the schema", where)
         return found
 
 
 def _pointer(node: Node) -> str:
     return node.place.pointer if isinstance(node, Leaf) else ""
+
+
+def _is_nothing(expression: ex.Expression) -> bool:
+    """Say whether an expression whose rules are built is plainly the empty set."""
+    if isinstance(expression, ex.Concat):
+        return any(isinstance(p, (ex.Ref, ex.Choice)) and _is_nothing(p) for p in expression.parts)
+    if isinstance(expression, ex.Choice):
+        return all(_is_nothing(p) for p in expression.parts)
+    if isinstance(expression, ex.Ref):
+        return isinstance(expression.rule.body, ex.Nothing)
+    return isinstance(expression, ex.Nothing)
 
 
 def _is_empty(expression: ex.Expression) -> bool:
