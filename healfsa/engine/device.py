@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class DeviceIndex:
-    """Compiled grammars of one engine on one device.
+    """Compiled grammars of one engine on one device; for one thread at a time.
 
     Parameters
     ----------

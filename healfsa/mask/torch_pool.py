@@ -39,7 +39,7 @@ class Step:
 
 
 class DeviceRows:
-    """A pool of bitmask rows on one device.
+    """A pool of bitmask rows on one device; for one thread at a time.
 
     Parameters
     ----------

@@ -7,8 +7,10 @@ import os
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from healfsa.cli import bench_gpu
+from healfsa.cli.app import app
 from healfsa.mask import torch_bench
 from healfsa.mask.torch_device import cuda_is_missing
 
@@ -39,6 +41,8 @@ def test_it_says_why_nothing_is_measured(capsys):
         pytest.skip("there is a device")
     bench_gpu.run()
     said = capsys.readouterr().out
+    asked = CliRunner().invoke(app, ["bench", "--gpu"])
+    assert asked.exit_code == 0 and asked.stdout == said
     assert "no GPU measured: " in said and "numba" in said
 
 
@@ -48,7 +52,8 @@ def test_the_table(capsys, tmp_path):
     bench_gpu.run("cpu", [1, 3], [1000], ["float32"], out)
     said, figures = capsys.readouterr().out, json.loads(out.read_text())
     assert "| next states | float32 | 3 | 1,000 |" in said and figures["wrong"] == []
-    assert {row["batch"] for row in figures["rows"]} == {1, 3} and all(row["microseconds"] > 0 for row in figures["rows"])
+    rows = figures["rows"]
+    assert {row["batch"] for row in rows} == {1, 3} and all(row["microseconds"] > 0 for row in rows)
 
 
 def test_a_wrong_kernel_is_an_error(monkeypatch, capsys):
