@@ -102,11 +102,8 @@ class CallGrammar:
         watch = Watch.over([trigger for trigger, _ in rules], self._excluded())
         if self.wish.choice == "none":
             return watch.text
-        fired = watch.fired(rules)
         loop = self.wish.parallel and any(layout.after == "text" for layout in self.layouts)
-        if loop:
-            return ex.concat(ex.repeat(fired), watch.text)
-        return ex.choice(watch.text, fired)
+        return watch.whole(rules, loop)
 
     def _rules(self) -> list[tuple[ex.Expression, ex.Expression]]:
         """Return each trigger with what must follow it."""

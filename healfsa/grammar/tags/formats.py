@@ -182,8 +182,7 @@ def dispatch(rules: Sequence[tuple[Part, Part]], *, loop: bool = True, excludes:
     known = [_rule(rule) for rule in _list("rules", rules)]
     excluded = _excluded(excludes)
     watch = Watch.over([pattern.expression for pattern, _ in known], excluded)
-    fired = watch.fired([(pattern.expression, content.expression) for pattern, content in known])
-    found = ex.concat(ex.repeat(fired), watch.text) if loop else ex.choice(watch.text, fired)
+    found = watch.whole([(pattern.expression, content.expression) for pattern, content in known], bool(loop))
     return built("dispatch", found, [g for rule in known for g in rule], bool(loop), excluded)
 
 
@@ -254,7 +253,7 @@ def _parts(expression: ex.Expression) -> tuple[ex.Expression, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Watch:
-    """Free text under a set of triggers: `text` has none of them, `fired` ends with one and what follows it."""
+    """Free text under a set of triggers: `text` has none of them, `whole` has them with what follows each."""
 
     triggers: tuple[bytes, ...]
     excluded: tuple[bytes, ...]
@@ -270,16 +269,19 @@ class Watch:
         freetext.check(triggers, excluded)
         return cls(triggers, tuple(excluded), freetext.without((*triggers, *excluded)))
 
-    def fired(self, rules: Sequence[tuple[ex.Expression, ex.Expression]]) -> ex.Expression:
-        """Return free text that ends with a pattern, the first that ends in it, and what follows that pattern."""
+    def whole(self, rules: Sequence[tuple[ex.Expression, ex.Expression]], loop: bool) -> ex.Expression:
+        """Return free text in which each pattern is followed by what belongs to it; `loop`: then by free text again."""
+        again = ex.Rule("free text")
         rests: dict[bytes, ex.Expression] = dict.fromkeys(self.triggers, ex.NOTHING)
         found = []
         for pattern, rest in rules:
+            then = ex.concat(rest, ex.Ref(again)) if loop else rest
             if isinstance(pattern, ex.Literal):
-                rests[pattern.data] = ex.choice(rests[pattern.data], rest)
+                rests[pattern.data] = ex.choice(rests[pattern.data], then)
             else:
-                found.append(ex.concat(self._up_to(pattern), rest))
-        return ex.choice(freetext.up_to_any(rests, self.excluded), *found) if rests else ex.choice(*found)
+                found.append(ex.concat(self._up_to(pattern), then))
+        again.body = ex.choice(freetext.watched(rests, self.excluded) if rests else self.text, *found)
+        return ex.Ref(again) if loop else again.body
 
     def _up_to(self, pattern: ex.Expression) -> ex.Expression:
         head = _parts(pattern)[0]

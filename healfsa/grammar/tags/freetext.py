@@ -50,15 +50,29 @@ def up_to_any(rests: dict[bytes, ex.Expression], excluded: Sequence[bytes] = ())
     excluded : sequence of bytes
         Strings that may not occur, also not across the beginning of the trigger.
     """
+    if machine := _machine([*rests, *excluded]):
+        return machine.text(ex.NOTHING, _behind(rests, excluded))
+    fired = (ex.concat(_up_to(trigger, list(rests), excluded), rest) for trigger, rest in rests.items())
+    return ex.choice(*fired)
+
+
+def watched(rests: dict[bytes, ex.Expression], excluded: Sequence[bytes] = ()) -> ex.Expression:
+    """Return all texts without a trigger, and all that end with one, followed by its rest; see `up_to_any`."""
+    if machine := _machine([*rests, *excluded]):
+        return machine.text(ex.EMPTY, _behind(rests, excluded))
+    return ex.choice(without([*rests, *excluded]), up_to_any(rests, excluded))
+
+
+def _behind(
+    rests: dict[bytes, ex.Expression], excluded: Sequence[bytes]
+) -> Callable[[frozenset[bytes]], ex.Expression]:
+    """Return a function from the strings that end at a place to what may follow there."""
     refused = frozenset(excluded)
 
     def behind(ended: frozenset[bytes]) -> ex.Expression:
         return ex.NOTHING if ended & refused else ex.choice(*(rests[trigger] for trigger in sorted(ended)))
 
-    if machine := _machine([*rests, *excluded]):
-        return machine.text(ex.NOTHING, behind)
-    fired = (ex.concat(_up_to(trigger, list(rests), excluded), rest) for trigger, rest in rests.items())
-    return ex.choice(*fired)
+    return behind
 
 
 def _up_to(trigger: bytes, triggers: Sequence[bytes], excluded: Sequence[bytes]) -> ex.Expression:
