@@ -134,3 +134,25 @@ def test_the_real_llama_server(engine):
     assert client.generate(["The capital of Fra", "x.re"], healfsa.choice("nce", "lls", "duce(")) == ["nce", "duce("]
     text = client.generate("Bob is 42 years old.\nJSON: " + PREFILL, healfsa.json_schema(SCHEMA), prefill=PREFILL)
     assert json.loads(PREFILL + text)["age"] == 42
+
+
+@pytest.mark.peer
+def test_xgrammar_reads_what_is_written(engine):
+    """vLLM hands the grammar of a stock server's request to xgrammar."""
+    xgrammar = pytest.importorskip("xgrammar")
+    tokens = [engine.vocabulary.bytes_of(i) or b"" for i in range(engine.vocabulary.size)]
+    info = xgrammar.TokenizerInfo(tokens, stop_token_ids=[2])
+    compiler = xgrammar.GrammarCompiler(info)
+    cases = [
+        ("The capital of Fra", None, None, " France.\n\té北🙂", "France"),
+        ("The capital of Fra", healfsa.choice("nce", "lls"), None, " France", " Fran"),
+        ("Bob. JSON: " + PREFILL, healfsa.json_schema(SCHEMA), PREFILL, 'ob é\\n", "age": 42}', 'ob"}'),
+        ("x", healfsa.regex(r"[\]\\^é北-十🙂-]{1,3}\"\n"), None, "]\\🙂\"\n", "a"),
+    ]
+    for prompt, grammar, prefill, right, wrong in cases:
+        found = cut(engine, prompt, grammar, prefill=prefill)
+        right, wrong = (found.owed + text if prefill or prompt == "x" else text for text in (right, wrong))
+        for text, accepted in ((right, True), (wrong, False)):
+            matcher = xgrammar.GrammarMatcher(compiler.compile_grammar(found.grammar))
+            whole = matcher.accept_string(text) and (matcher.accept_token(2) if accepted else True)
+            assert bool(whole) == accepted or (not accepted and not matcher.is_completed()), (prompt, text)
