@@ -41,6 +41,12 @@ class Metrics:
         )
         self.whole = Histogram("healfsa_request_seconds", "Request to end", ["route"], buckets=SECONDS, **own)
 
+    def begin(self, model: str) -> None:
+        """Let a model's figures begin at zero: a line that is missing looks like a server that is."""
+        counts: tuple[Any, ...] = (self.prompt_tokens, self.cached_tokens, self.tokens, self.steps, self.cancelled)
+        for each in (*counts, self.waiting, self.rows, self.healed, self.prompts, self.mask, self.compile, self.first):
+            each.labels(model)
+
     def text(self) -> bytes:
         """Return the exposition text."""
         return generate_latest(self.registry)

@@ -51,6 +51,7 @@ class Scheduler:
         self.settings = settings
         self.metrics = metrics
         self.name = name
+        metrics.begin(name)
         self._rows = rows
         self._active: list[Row] = []
         self._reading: deque[tuple[Job, Any, list[Choice]]] = deque()

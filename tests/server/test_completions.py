@@ -212,6 +212,12 @@ def test_the_cache_of_prompts_is_used(server):
 
 def test_figures(server):
     text = server.client.get("/metrics").text
+    names = """queue_waiting rows_running prompt_tokens_total prompt_tokens_cached_total cancelled_total steps_total
+        generated_tokens_total prompts_healed_total prompts_total mask_microseconds_bucket first_token_seconds_bucket
+        first_mask_milliseconds_bucket"""
+    for name in names.split():
+        assert f'healfsa_{name}{{model="tiny"' in text or f'healfsa_{name}{{le="10.0",model="tiny"' in text, name
+    assert "healfsa_request_seconds_bucket" in text and "healfsa_requests_total" in text
     for name in ("queue_waiting", "mask_microseconds", "first_mask_milliseconds", "prompts_healed", "tokens_cached"):
         assert name in text
     assert server.client.get("/healthz").json()["status"] == "ok"

