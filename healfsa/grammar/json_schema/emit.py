@@ -180,13 +180,14 @@ class Emitter:
         if len(facts.required - {n for n, _ in written}) > 0:
             return ex.NOTHING
         extra = self._extra(facts, order, depth, ordered)
-        inner = self._inner(facts, written, extra, depth, ordered)
+        inner = self.inner(facts, written, extra, depth, ordered)
         return self.wrap_object(inner, depth, facts.least == 0)
 
     def wrap_object(self, inner: ex.Expression, depth: int, empty: bool) -> ex.Expression:
         return self.writer.wrap(b"{", inner, b"}", depth, empty)
 
-    def _inner(self, facts: Objects, written, extra: ex.Expression | None, depth: int, ordered: bool) -> ex.Expression:
+    def inner(self, facts: Objects, written, extra: ex.Expression | None, depth: int, ordered: bool) -> ex.Expression:
+        """Return one member or more: those `written` (name and value), and any number of `extra` ones."""
         comma = self.writer.comma(depth + 1)
         if facts.most == 0:
             return ex.NOTHING

@@ -12,7 +12,7 @@ Not here: what is left of a condition (see conditions.py), objects under one des
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -102,6 +102,8 @@ class Joint:
                 raise TooMany
 
     def _successors(self, state: State) -> Iterator[State]:
+        if _is_settled(state):
+            return
         yield from (option.after for option in self._options(state))
         passed = self._passed(state)
         if passed is not None:
@@ -228,6 +230,8 @@ class Joint:
         """Return what may follow in `state`: a comma and more, or, before the first member, members."""
         found: list[ex.Expression] = [ex.EMPTY] if not state.first and self._accepts(state) else []
         comma = ex.EMPTY if state.first else self.emitter.writer.comma(self.depth + 1)
+        if _is_settled(state):
+            return ex.choice(*found, ex.concat(comma, self._plainly(state)))
         for option in self._options(state):
             member = self._member(option)
             if member is not ex.NOTHING:
@@ -235,8 +239,31 @@ class Joint:
         passed = self._passed(state)
         return ex.choice(*found, ex.NOTHING if passed is None else self._rest(passed))
 
+    def _plainly(self, state: State) -> ex.Expression:
+        """Return one member or more where a single description is left: nothing needs to be decided any more."""
+        i = state.condition[1] if isinstance(state.condition, tuple) else 0
+        facts, left = self.parts[i], [n for k, n in enumerate(self.names) if self._absent(k, state.place)]
+        values = ((n, self._value(objects.at(facts, n, self.holds))) for n in left)
+        written = [(n, value) for n, value in values if value is not ex.NOTHING]
+        if facts.required & set(left) - {n for n, _ in written}:
+            return ex.NOTHING
+        others = () if self.closed else facts.families
+        members = (self.emitter.member_of(f, self.names, self._value(f.node)) for f in others if f.node is not FALSE)
+        extra = ex.choice(*members)
+        most = self.most[i]
+        rest = replace(
+            facts,
+            required=facts.required & set(left),
+            least=max(0, self.least[i] - state.count),
+            most=None if most is None else most - state.count,
+        )
+        return self.emitter.inner(rest, written, None if extra is ex.NOTHING else extra, self.depth, self.ordered)
+
+    def _value(self, node: Node) -> ex.Expression:
+        return self.emitter.value(node, self.depth + 1, self.ordered)
+
     def _member(self, option: Option) -> ex.Expression:
-        value = self.emitter.value(option.node, self.depth + 1, self.ordered)
+        value = self._value(option.node)
         if value is ex.NOTHING:
             return value
         if option.index >= 0:
@@ -250,6 +277,11 @@ class Joint:
             rule = self.rules[state] = ex.Rule(f"members-{len(self.rules)}", build=lambda: self._body(state))
             self.emitter.waiting.append(rule)
         return ex.Ref(self.rules[state])
+
+
+def _is_settled(state: State) -> bool:
+    """Say whether a single description is left, behind the first member."""
+    return not state.first and isinstance(state.condition, tuple) and state.condition[0] == "is"
 
 
 def _names(facts: Objects, parts: list[Objects]) -> list[str]:
