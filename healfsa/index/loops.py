@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 STAMP = fingerprint(("automaton", "vocab", "index"))  # another version of the kernels makes its own files
 OFTEN = 8  # how often a part is asked for before its sets are made
-LARGE = 8192  # ids: the sets of smaller vocabularies are made faster than they are found on disk
 NARROW = 1500  # trie nodes: below a part with fewer of them a plain walk is as fast
 DESCRIPTION = 1 << 15  # words of the longest structure that is looked up
 
@@ -117,7 +116,7 @@ def loop_of(automaton: Automaton, tables: Tables, part: int, start: int) -> Loop
         return tables.loops.get(key)
     times = tables.asked(key)
     name = _file_name(tables, *key)
-    kept = store.load(name) if times == 1 and len(tables.kinds) >= LARGE else None
+    kept = store.load(name) if times == 1 and len(tables.kinds) >= store.LARGE else None
     if kept is not None:
         loop: Loop | None = Loop(tables, *kept)
     elif times >= OFTEN:
@@ -153,6 +152,6 @@ def _classify(automaton: Automaton, tables: Tables, part: int, start: int, name:
     loop = Loop(tables, *arrays)
     if loop.most >= kernels_loops.MANY:
         return None
-    if len(tables.kinds) >= LARGE:
+    if len(tables.kinds) >= store.LARGE:
         threading.Thread(target=store.save, args=(name, arrays), daemon=True).start()
     return loop

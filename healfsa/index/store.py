@@ -20,6 +20,7 @@ import numpy as np
 
 from healfsa.vocab import cache
 
+LARGE = 8192  # ids: what belongs to smaller vocabularies is made faster than it is found on disk
 MAGIC = b"healfsa arrays 1\n"
 KEEP = 256  # files; the least recently used ones go
 SUFFIX = ".arrays"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,6 +39,8 @@ class Tables:
         The tokens' bytes.
     words : int
         int32 words of one row, ceil(V / 32).
+    sets : Sets
+        The sets of characters that walks look out for.
     existing : np.int32[...]
         All ids that are something (text or special).
     """
@@ -57,11 +58,7 @@ class Tables:
         self._asked: dict[tuple[bytes, int], int] = {}
         self._unions: dict[tuple[int, ...], tuple[Sequence[np.ndarray], np.ndarray]] = {}
         self._lock = threading.Lock()
-
-    @cached_property
-    def sets(self) -> Sets:
-        """The sets of characters that walks look out for, made when the first wide state is met."""
-        return Sets(self)
+        self.sets = Sets(self)
 
     def asked(self, key: tuple[bytes, int]) -> int:
         """Count how often the sets of one repeated part are asked for; return the number."""

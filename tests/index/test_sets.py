@@ -81,9 +81,9 @@ def test_sets_are_kept_on_disk(vocabulary, tmp_path, monkeypatch):
         index = Index(expression, vocabulary, tables=Tables(vocabulary), pool=RowPool(1 << 28))
         rows.append(index.row(index.step(index.start, b'"a')).copy())
         kept = list((tmp_path / "index").iterdir())
-        assert len(kept) == 1 and kept[0].suffix == store.SUFFIX
-        if damage is not None:
-            kept[0].write_bytes(kept[0].read_bytes()[:-5] + damage)
+        assert len(kept) == 2 and all(path.suffix == store.SUFFIX for path in kept)
+        for path in kept if damage is not None else ():
+            path.write_bytes(path.read_bytes()[:-5] + damage)
     assert all(np.array_equal(row, rows[0]) for row in rows)
 
 
