@@ -8,10 +8,6 @@ import time
 from xml.etree import ElementTree
 
 import pytest
-
-pytest.importorskip("typer")
-pytest.importorskip("tokenizers")
-
 from typer.testing import CliRunner
 
 import healfsa

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from typer.testing import CliRunner
 
 from healfsa.cli.app import app
@@ -32,7 +31,6 @@ def test_show():
 
 
 def test_test(tmp_path):
-    pytest.importorskip("healfsa.automaton.analysis")
     found = run("test", "iso8601")
     assert found.exit_code == 0 and "7 files" in found.output
     path = tmp_path / "word.toml"

@@ -15,7 +15,6 @@ EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
 
 
 def test_the_architecture_is_as_it_says():
-    pytest.importorskip("tokenizers")
     failed, tried = doctest.testfile(str(ROOT / "ARCHITECTURE.md"), module_relative=False)
     assert tried > 15
     assert not failed

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("tokenizers")
-
 import healfsa
 from healfsa import library, tags
 

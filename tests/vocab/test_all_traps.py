@@ -52,7 +52,6 @@ def test_one_thread_for_the_model():
 
 @pytest.fixture(scope="module")
 def embedded():
-    pytest.importorskip("transformers")
     try:
         folder = healfsa.models.embedded_folder(progress=False)
     except healfsa.MissingExtra:
