@@ -55,6 +55,7 @@ def test_what_was_stored_answers_the_same(name, folder, monkeypatch):
     assert answers(fresh(name)) == built
 
 
+@pytest.mark.slow
 def test_a_restored_segmenter_goes_on_learning(folder, monkeypatch):
     canon.canon_of(fresh("o200k"))
     again, plain = canon.canon_of(fresh("o200k")), kit.vocabulary("o200k")
@@ -94,13 +95,13 @@ def test_a_file_under_another_name_is_none(folder):
 
 
 def test_a_file_that_lacks_something_is_built_again(folder):
-    built = answers(fresh("digits"))
+    built = answers(fresh("marked"))
     path = next(folder.glob("*.healing"))
     head, arrays = stored.load(path.stem)
     for contents in (({}, arrays), (head | {"segmenter": {}}, arrays)):
         assert stored.save(path.stem, contents)
         canon._build.cache_clear()
-        assert answers(fresh("digits")) == built
+        assert answers(fresh("marked")) == built
 
 
 def test_other_merges_are_another_tokenizer(folder):
