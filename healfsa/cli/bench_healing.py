@@ -185,7 +185,7 @@ def plot(tallies: dict[str, Tally], path: Path) -> None:
     axes.set_ylabel("right continuation, %")
     axes.set_ylim(0, 105)
     axes.legend(ncols=len(METHODS), fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, 1.12))
-    figure.savefig(path)
+    figure.savefig(path, metadata={"Date": None})
 
 
 def _figure() -> Callable[..., Any]:
