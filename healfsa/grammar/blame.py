@@ -35,7 +35,7 @@ def blamed(grammar: Grammar, error: EmptyLanguage) -> EmptyLanguage:
         letters = "".join(letter for letter in "ims" if bits & getattr(re, letter.upper()))
         return _of_pattern(grammar.source, dialect, f"v{letters}" if sets else bits, match)
     if grammar.kind == "json_schema":
-        return _of_schema(grammar.source)
+        return blamed_schema(grammar.source, error)
     source = grammar.source if len(grammar.source) <= SHOWN else grammar.source[: SHOWN - 4] + " ..."
     return EmptyLanguage(f"the grammar accepts no text: {source}", hint=_NO_TEXT)
 
@@ -74,7 +74,10 @@ def assertions(pattern: str) -> list[tuple[int, int]]:
     return sorted(found)
 
 
-def _of_schema(text: str) -> EmptyLanguage:
+def blamed_schema(text: str, error: EmptyLanguage) -> EmptyLanguage:
+    """As `blamed`, for the text of a schema; an error that points into the schema stays as it is."""
+    if len(error.pointer) > 1:
+        return error
     try:
         places = list(patterns(json.loads(text), "#"))
     except ValueError:

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from healfsa.arguments import one_of, shown
-from healfsa.errors import GrammarError
+from healfsa.errors import EmptyLanguage, GrammarError
+from healfsa.grammar.blame import blamed_schema
 from healfsa.grammar.grammar import Grammar, make_grammar
 from healfsa.grammar.json_schema.compiler import Compiler
 from healfsa.grammar.json_schema.sources import read
@@ -66,6 +67,9 @@ def json_schema(
     wanted = style_of(style)
     source, text = read(schema)
     compiler = Compiler(source, wanted, draft, resolver, on_unsupported == "warn", limits=limits)
-    expression = compiler.expression()
+    try:
+        expression = compiler.expression()
+    except EmptyLanguage as error:
+        raise blamed_schema(text, error) from None
     options = (wanted.key(), draft, on_unsupported)
     return make_grammar(expression, "json_schema", text, *options, report_entries=tuple(compiler.report.values()))
