@@ -196,6 +196,8 @@ def _joined(term: Any) -> Grammar:
 def _schema(term: Any) -> Grammar:
     from healfsa.grammar.json_schema import json_schema
 
+    if term.whitespace_pattern is not None:
+        raise UnsupportedFeature("whitespace_pattern inside another term", instead="healfsa.json_schema with a style")
     return json_schema(json.loads(term.schema))
 
 

@@ -106,6 +106,8 @@ def test_types_with_schemas():
     assert loose.accepts('{ "name" :\n"Bo","ok":true}')
     with pytest.raises(healfsa.UnsupportedFeature):
         ours.grammar_of(JsonSchema(SCHEMA, whitespace_pattern="[ ]{2}"))
+    with pytest.raises(healfsa.UnsupportedFeature):
+        ours.grammar_of("A: " + JsonSchema(SCHEMA, whitespace_pattern=""))
     assert ours.grammar_of(None) is None
 
 
