@@ -260,9 +260,7 @@ class Segmenter:
         return head, arrays | {"signatures": np.array(numbers, np.int32), "rows": np.array(rows, np.int32)}
 
     @classmethod
-    def restored(
-        cls, cuts: Cuts, probes: Probes, head: dict[str, Any], arrays: dict[str, np.ndarray]
-    ) -> Segmenter:
+    def restored(cls, cuts: Cuts, probes: Probes, head: dict[str, Any], arrays: dict[str, np.ndarray]) -> Segmenter:
         """Return the segmenter with these contents; it goes on learning from there."""
         made = cls.__new__(cls)
         made.cuts, made.probes, made._certain, made._lock = cuts, probes, {}, threading.RLock()
