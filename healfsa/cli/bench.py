@@ -62,7 +62,8 @@ def run(
             console.print(f"{name} refuses {case!r}: {why.splitlines()[0][:100]}", markup=False)
     if out is not None:
         plain = {name: {"setup": r.setup, "first": r.first, "steps": r.steps} for name, r in results.items()}
-        out.write_text(json.dumps({"tokenizer": Path(tokenizer or "embedded").name, "microseconds": plain}), encoding="utf-8")
+        named = Path(tokenizer or "embedded").name
+        out.write_text(json.dumps({"tokenizer": named, "microseconds": plain}), encoding="utf-8")
     if plot is not None:
         draw(results, plot)
 

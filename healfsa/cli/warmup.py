@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -31,9 +33,12 @@ def run(with_model: bool) -> None:
 
 
 def compile_kernels() -> None:
-    """Run every kernel once: a small vocabulary, a grammar with every kind of node, healing, a mask on logits."""
+    """Load every file of kernels, which compiles it; then heal, compile a grammar and mask once."""
     import numpy as np
 
+    package = Path(healfsa.__file__).parent
+    for path in sorted(package.rglob("kernels*.py")):
+        import_module(".".join(("healfsa", *path.relative_to(package).with_suffix("").parts)))
     vocabulary = _vocabulary()
     engine = healfsa.Engine(vocabulary)
     grammar = (healfsa.regex(r"(ab|c){2,5}\d*") & ~healfsa.choice("abab")) | healfsa.choice("x", "y")
