@@ -163,6 +163,7 @@ class Emitter:
         return self._objects[key]
 
     def _object(self, facts: Objects, depth: int, ordered: bool) -> ex.Expression:
+        self.meaning.clock.check()
         joint = Joint(facts, self, depth, ordered).object() if facts.asides else None
         if joint is not None:
             return joint

@@ -94,6 +94,7 @@ class Joint:
     def _explore(self, start: State) -> None:
         left, seen = [start], {start}
         while left:
+            self.emitter.meaning.clock.check()
             for after in self._successors(left.pop()):
                 if after not in seen:
                     seen.add(after)
