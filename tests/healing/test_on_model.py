@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -71,3 +73,16 @@ def test_whole_texts_that_a_grammar_allows(known, rows_behind, prompt, texts, ex
     found = [logprob(known, model, healed, text, over="all", whole=True, share=1e-4) for text in texts]
     chances = np.exp(found) / np.exp(found).sum()
     assert chances == pytest.approx(expected, abs=0.005)
+
+
+@pytest.mark.parametrize("prompt", ["The capital of Fra", "The company hired an intermed", 'print("hel', "x.re"])
+def test_samples_follow_the_probabilities_of_texts(known, rows_behind, prompt):
+    """20,000 draws: the first byte of each against the probability of the text that it begins, from `logprob`."""
+    draws = 20_000
+    healed = heal(known, prompt, "exact")
+    model = rows_behind(healed.keep)
+    drawn = exact(known, healed, model).sample(11, count=draws)
+    seen = Counter(cover.text[:1] for cover in drawn)
+    for byte, count in seen.most_common(5):
+        chance = np.exp(logprob(known, model, healed, byte))
+        assert abs(count - draws * chance) <= 3 * np.sqrt(draws * chance * (1 - chance))
