@@ -15,7 +15,7 @@ _HOMES = {
     "healfsa.errors": (
         "HealFSAError GrammarError RegexSyntaxError TextGrammarError SchemaError SchemaLoop UnsupportedFeature "
         "EmptyLanguage LimitExceeded VocabularyError IncompatibleVocabulary PromptError MatcherError TokenRejected "
-        "Terminated RollbackTooFar MaskShapeError MissingExtra"
+        "Terminated RollbackTooFar MaskShapeError MissingExtra SearchCut"
     ),
     "healfsa.limits": "Limits",
     "healfsa.grammar": "Grammar regex choice text json_schema gbnf lark Style",

@@ -258,3 +258,10 @@ def caret(text: str, span: tuple[int, int]) -> str:
     shown = text[left : max(end, start + 1) + 60]
     visible = "".join(c if c.isprintable() else "·" for c in shown)
     return f"  {visible}\n  {' ' * (start - left)}{'^' * max(1, min(end, left + len(shown)) - start)}"
+
+
+class SearchCut(UserWarning):
+    """A part of a grammar was forbidden because no search within the limits could show that it can be finished.
+
+    What is generated is valid all the same; something valid may be missing. `Limits(search=...)` raises the bound.
+    """

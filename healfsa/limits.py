@@ -28,7 +28,8 @@ class Limits:
     bytes : int
         Memory of one automaton, in bytes.
     search : int
-        States visited while deciding whether one intersection or complement is empty.
+        States visited while deciding whether one intersection or complement is empty. While masks are made a search
+        gets a 32nd of it; what is still open then is forbidden, with a `SearchCut` warning.
     seconds : float
         Wall time of one compile.
     depth : int

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -20,7 +21,7 @@ from healfsa.automaton import kernels, kernels_classes, kernels_live, kernels_lo
 from healfsa.automaton import kernels_memory as km
 from healfsa.automaton.arena import FUEL, enlarge, fit_rows, new_memory
 from healfsa.automaton.program import Program, Symbols
-from healfsa.errors import EmptyLanguage, GrammarError, LimitExceeded, MatcherError
+from healfsa.errors import EmptyLanguage, GrammarError, LimitExceeded, MatcherError, SearchCut
 from healfsa.grammar import expression as ex
 from healfsa.limits import Limits
 
@@ -52,6 +53,7 @@ class Automaton:
         self.spellable = spellable
         self.symbols = Symbols()
         self.lock = threading.RLock()
+        self._told = False
         self.deadline: float | None = time.monotonic() + limits.seconds
         self.stage = "load"
         self.start = 0
@@ -133,6 +135,21 @@ class Automaton:
         with self.lock:
             result = kernel(self.memory, *args)
             return result if result >= 0 else self._retry(result, kernel, args)
+
+    def tell_cuts(self) -> None:
+        """Warn (once for each automaton) when a search in a walk was cut, so that a live part may count as dead.
+
+        Warns
+        -----
+        SearchCut
+        """
+        if self.memory[km.FAILURES] and not self._told:
+            self._told = True
+            message = (
+                f"{int(self.memory[km.FAILURES])} part(s) of the grammar could not be shown to have an end within"
+                f" Limits.search = {self.limits.search:,}, and are forbidden; raise that limit to search longer"
+            )
+            warnings.warn(message, SearchCut, stacklevel=2)
 
     def _retry(self, status: int, kernel: Callable[..., int], args: tuple) -> int:
         """Serve negative statuses and call again until the result is not negative or the time is up."""

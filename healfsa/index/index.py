@@ -100,8 +100,11 @@ class Index(Masks):
         extra = [token for token, symbol in self.special_ids.items() if self._special_is_live(state, symbol)]
         if self.automaton.is_accepting(state):
             extra += self.vocabulary.eos_ids
-        if tokens is None:
-            return self._wide_row(state, extra)
+        row = self._wide_row(state, extra) if tokens is None else self._packed(tokens, extra)
+        self.automaton.tell_cuts()
+        return row
+
+    def _packed(self, tokens: np.ndarray, extra: list[int]) -> Row:
         return self._pack(np.concatenate([tokens, np.array(extra, dtype=np.int32)]) if extra else tokens)
 
     def _wide_row(self, state: int, extra: list[int]) -> Row:
