@@ -313,6 +313,8 @@ def test_the_loop_refuses_what_it_cannot_run(generator):
     loop = integration.HealedDecoding(generator.engine)
     with pytest.raises(PromptError, match="loop of its own"):
         generator.model.generate(ids, custom_generate=loop, prompt_lookup_num_tokens=3, max_new_tokens=3)
+    with pytest.raises(PromptError, match="exact weights"):
+        generator.model.generate(ids, custom_generate=loop, heal="exact", max_new_tokens=3)
 
 
 def test_a_chat_continues_the_assistants_words(generator):

@@ -34,8 +34,8 @@ class HealedDecoding:
 
     Notes
     -----
-    `generate` then takes three more keywords: `grammar` (Grammar, Index, or a list with one a prompt), `heal` (policy)
-    and `prefill` (text or bytes, or a list). Sampling, greedy search and beams, several sequences a prompt. The ids
+    `generate` then takes three more keywords: `grammar` (Grammar, Index, or a list with one a prompt), `heal` (a policy
+    but exact) and `prefill` (text or bytes, or a list). Sampling, greedy search and beams, several sequences a prompt. The ids
     that come back are the kept ones and the generated ones: their text begins with the prompt, but the place where the
     given ids ended may lie inside a token.
 
@@ -65,6 +65,11 @@ class HealedDecoding:
         **model_kwargs: Any,
     ) -> Any:
         """Run the loop that the generation config asks for on the cut prompts."""
+        if isinstance(heal, str) and heal == "exact":
+            raise PromptError(
+                "this loop heals by masks, which do not give exact weights",
+                hint="call generate(..., heal='exact') of healfsa.integrations.transformers",
+            )
         loop = _loop(model, generation_config)
         copies = max(generation_config.num_beams, generation_config.num_return_sequences)
         cut = self._cut(input_ids, model_kwargs.get("attention_mask"), copies, heal, prefill, generation_config)
