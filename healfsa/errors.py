@@ -7,6 +7,8 @@ Not here: when to raise; each room decides that.
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class HealFSAError(Exception):
     """Base of every error of this package.
@@ -26,6 +28,16 @@ class HealFSAError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:  # an error crosses to other processes with its text and its attributes
+        return _rebuilt, (type(self), self.args), self.__dict__
+
+
+def _rebuilt(kind: type[HealFSAError], args: tuple[Any, ...]) -> HealFSAError:
+    """Return an error of a class without making its text again: only the built-in class behind ours begins it."""
+    made = kind.__new__(kind, *args)
+    super(HealFSAError, made).__init__(*args)
+    return made
 
 
 class GrammarError(HealFSAError, ValueError):
@@ -160,9 +172,6 @@ class LimitExceeded(HealFSAError):
         self.allowed = allowed
         self.stage = stage
 
-    def __reduce__(self):  # the text is made from the facts, so pickling sends the facts
-        return type(self), (self.limit, self.given, self.allowed, self.stage)
-
 
 class VocabularyError(HealFSAError, ValueError):
     """A tokenizer that cannot be read, or token ids that are not in the vocabulary."""
@@ -219,9 +228,6 @@ class RollbackTooFar(MatcherError):
         self.asked = asked
         self.kept = kept
 
-    def __reduce__(self):
-        return type(self), (self.asked, self.kept)
-
 
 class MaskShapeError(HealFSAError, ValueError):
     """An array of the wrong dtype, width, layout or device; `expected` against `got`."""
@@ -239,9 +245,6 @@ class MissingExtra(HealFSAError, ImportError):
         super().__init__(f"the package {package} is needed for this", hint=f"pip install 'healfsa[{extra}]'")
         self.extra = extra
         self.package = package
-
-    def __reduce__(self):
-        return type(self), (self.extra, self.package)
 
 
 def _text(value: object) -> str:
