@@ -15,6 +15,7 @@ from healfsa.arguments import shown, whole
 from healfsa.errors import MaskShapeError
 
 INT32 = np.dtype(np.int32)
+MOST_WORDS = 1 << 32  # of one bitmask: 16 GiB
 
 
 def allocate_bitmask(batch: int, vocab_size: int) -> np.ndarray:
@@ -23,12 +24,15 @@ def allocate_bitmask(batch: int, vocab_size: int) -> np.ndarray:
     Raises
     ------
     MaskShapeError
-        A number is negative, or none.
+        A number is negative, or none, or the bitmask would have more than 2**32 words (16 GiB).
     """
     rows, size = whole(batch), whole(vocab_size)
     if rows is None or size is None or rows < 0 or size < 0:
         raise MaskShapeError("wrong size of a bitmask", "two whole numbers, 0 or more", (batch, vocab_size))
-    return np.full((rows, (size + 31) // 32), -1, dtype=np.int32)
+    words = (size + 31) // 32
+    if max(rows, 1) * max(words, 1) > MOST_WORDS:
+        raise MaskShapeError("too large a bitmask", f"{MOST_WORDS:,} words of 32 tokens or fewer", (batch, vocab_size))
+    return np.full((rows, words), -1, dtype=np.int32)
 
 
 def fits(bitmask: Any, row: int, words: int) -> bool:

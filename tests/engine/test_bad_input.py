@@ -10,6 +10,7 @@ import pytest
 import vocabularies
 
 import healfsa
+from healfsa.arguments import shown
 from healfsa.engine import Batch
 from healfsa.errors import GrammarError, HealFSAError, MaskShapeError, MatcherError, PromptError, VocabularyError
 from healfsa.healing import Boundary
@@ -264,9 +265,10 @@ def test_what_are_no_parents_of_a_draft(matcher, engine, parents):
 
 
 SIZES = [*((v, 3) for v in NO_NUMBERS), *((3, v) for v in NO_NUMBERS), (-1, 3), (3, -1)]
+SIZES += [(2**70, 32), (1, 2**70), (2**40, 2**20), (2**70, 0), (0, 2**70), (10**5000, 1)]
 
 
-@pytest.mark.parametrize("size", SIZES, ids=repr)
+@pytest.mark.parametrize("size", SIZES, ids=shown)
 def test_what_is_no_size_of_a_bitmask(engine, size):
     with pytest.raises(MaskShapeError):
         healfsa.allocate_bitmask(*size)

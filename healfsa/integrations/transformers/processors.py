@@ -20,7 +20,7 @@ from transformers import LogitsProcessor
 import healfsa
 from healfsa.arguments import shown, whole
 from healfsa.errors import HealFSAError, MaskShapeError
-from healfsa.integrations.history import ID_TYPE, Histories
+from healfsa.integrations.history import ID_TYPE, Histories, allow_only
 
 
 class _HistoryProcessor(LogitsProcessor):
@@ -50,8 +50,20 @@ class _HistoryProcessor(LogitsProcessor):
         self._prompt = None
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Return `scores` with every token that may not follow set to -inf."""
+        """Return `scores` with every token that may not follow set to -inf.
+
+        Raises
+        ------
+        MaskShapeError
+            The ids or the scores are no tensors of two dimensions, or not as many or as wide as they must be.
+        """
         width = self._engine.vocabulary.size
+        for what, given in (("token ids", input_ids), ("scores", scores)):
+            if not isinstance(given, torch.Tensor) or given.ndim != 2:
+                shape = tuple(given.shape) if isinstance(given, torch.Tensor) else shown(given)
+                raise MaskShapeError(f"wrong shape of the {what}", "a tensor of a row a sequence", shape)
+        if input_ids.is_floating_point():
+            raise MaskShapeError("wrong dtype of the token ids", "whole numbers", input_ids.dtype)
         if scores.shape[-1] != width:
             hint = f"Vocabulary.from_tokenizer(tokenizer, vocab_size={scores.shape[-1]})"
             raise MaskShapeError("the scores are not as wide as the vocabulary", width, scores.shape[-1], hint=hint)
@@ -70,7 +82,7 @@ class _HistoryProcessor(LogitsProcessor):
                 return matcher.fill_bitmask(bitmask, row)
             except HealFSAError as failure:
                 self.errors[prompt] = failure
-        return _allow_only(bitmask[row], self._engine.vocabulary.eos_ids)
+        return allow_only(bitmask[row], self._engine.vocabulary.eos_ids)
 
     def allows(self, prompt: int, ids: Sequence[int]) -> bool:
         """Say whether every one of `ids` may stand behind prompt number `prompt`."""
@@ -174,11 +186,3 @@ def _same_prompt(input_ids: torch.Tensor, prompt: torch.Tensor) -> bool:
     if input_ids.shape[0] != rows or input_ids.shape[1] < width:
         return False
     return input_ids.device == prompt.device and torch.equal(input_ids[:, :width], prompt)
-
-
-def _allow_only(row: np.ndarray, ids: Sequence[int]) -> None:
-    """Allow just `ids`: a row that has ended must keep one finite score, or sampling fails for the whole batch."""
-    row[:] = 0
-    words = row.view(np.uint32)
-    for token_id in ids:
-        words[token_id // 32] |= np.uint32(1 << token_id % 32)
