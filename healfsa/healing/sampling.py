@@ -95,9 +95,9 @@ def pick(
     for outcome in draw(chances, source, count).tolist():
         events = np.flatnonzero(outcomes.group == outcome)
         inner = weight[events]
-        chosen.append(
-            int(events[draw(np.exp(inner - inner.max()), source, 1)[0]]) if events.size > 1 else int(events[0])
-        )
+        best = temperature == 0 or events.size == 1  # without chance in the text there is none in its spelling
+        place = int(inner.argmax()) if best else int(draw(np.exp(inner - inner.max()), source, 1)[0])
+        chosen.append(int(events[place]))
     return chosen
 
 

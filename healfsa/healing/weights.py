@@ -155,7 +155,7 @@ class Weighed:
         random : np.random.Generator, int or None
             The source of randomness, or a seed.
         temperature : float
-            0 takes the likeliest outcome.
+            0 takes the likeliest outcome, by its likeliest event.
         top_k : int
             Outcomes that are kept; 0 keeps all.
         top_p : float

@@ -485,3 +485,49 @@ def test_what_makes_no_processor(generator):
 def test_numbers_that_cannot_be(generator, options):
     with pytest.raises(PromptError):
         generator.generate("The company hired an intermed", max_new_tokens=2, **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"prompt_lookup_num_tokens": 3}, {"use_cache": False}, {"cache_implementation": "static"}, {"assistant": True}],
+    ids=lambda options: next(iter(options)),
+)
+def test_exact_under_decodings_with_a_cache_of_their_own(generator, options):
+    if options.pop("assistant", False):
+        options = {"assistant_model": generator.model}
+    for prompt in ("def f(", "x.re", "The company hired an intermed", "The capital of Fra"):
+        plain = generator.generate(prompt, heal="exact", max_new_tokens=6, do_sample=False)
+        assert generator.generate(prompt, heal="exact", max_new_tokens=6, do_sample=False, **options) == plain
+
+
+def test_the_cache_of_a_first_pass_is_for_plain_decoding_only(generator):
+    from transformers import GenerationConfig
+
+    from healfsa.integrations.transformers.exact import takes_cache
+
+    model = generator.model
+    assert takes_cache(model, {})
+    assert not takes_cache(model, {"generation_config": GenerationConfig(use_cache=False)})
+    assert not takes_cache(model, {"generation_config": GenerationConfig(prompt_lookup_num_tokens=2)})
+
+
+@pytest.mark.parametrize("heal", [2, 3, "auto"])
+@pytest.mark.parametrize("prompt", ["The capita", 'print("Hel', b"\xef\xac"])
+def test_a_budget_never_ends_inside_the_prompt(generator, prompt, heal):
+    """Masks may spell the owed bytes with more tokens than were taken back: those are free."""
+    data = prompt if isinstance(prompt, bytes) else prompt.encode()
+    for budget in (1, 2):
+        given = generator.generate([prompt, "x.re"], heal=heal, max_new_tokens=budget, do_sample=False, details=True)
+        each = given[0]
+        written = generator.engine.vocabulary.decode_bytes(each.token_ids)
+        assert written.startswith(each.boundary.owed)
+        assert len(each.data) >= 1 or each.finish_reason == "eos"
+        assert generator.engine.vocabulary.decode_bytes(each.boundary.keep) + each.boundary.owed == data
+
+
+def test_greedy_exact_leaves_nothing_to_chance(generator):
+    found = {
+        generator.generate("tab\t", heal="exact", max_new_tokens=4, do_sample=False, details=True).token_ids
+        for _ in range(12)
+    }
+    assert len(found) == 1

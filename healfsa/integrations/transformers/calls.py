@@ -9,7 +9,7 @@ Not here: prompts (see prompts), masks (see processors), streams (see streaming)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +18,10 @@ import torch
 import healfsa
 from healfsa.healing import TextStream
 from healfsa.integrations.transformers.beams import covering
-from healfsa.integrations.transformers.exact import Start, counted, draw_starts, with_cache
+from healfsa.integrations.transformers.exact import Start, counted, draw_starts, takes_cache, with_cache
 from healfsa.integrations.transformers.processors import HealingLogitsProcessor
 from healfsa.integrations.transformers.prompts import Prepared, pad_rows
-from healfsa.integrations.transformers.stopping import StopAtStrings, text_behind
+from healfsa.integrations.transformers.stopping import StopAtBudget, StopAtStrings, spelling, text_behind
 from healfsa.integrations.transformers.streaming import Handover
 
 
@@ -126,8 +126,8 @@ class Call:
         going = [at for at, start in enumerate(starts) if not start.matcher.is_terminated]
         if not going or counted(self._model, options, "num_beams") == 1:
             return [going] if going else []
-        limits = dict.fromkeys(self._limit(starts[at]) for at in going)
-        return [[at for at in going if self._limit(starts[at]) == limit] for limit in limits]
+        limits = dict.fromkeys(self._most(starts[at]) for at in going)
+        return [[at for at in going if self._most(starts[at]) == limit] for limit in limits]
 
     def _drawn_starts(self, options: dict[str, Any]) -> list[Start]:
         """Return rows that already hold their first event."""
@@ -153,27 +153,39 @@ class Call:
         processor.prompt_width = width = ids.shape[1]
         if going[0].written and (streamer := options.get("streamer")) is not None:
             options["streamer"] = Handover(streamer, len(going[0].input_ids) - len(going[0].written))
+        cache = going[0].cache if len(going) == 1 and takes_cache(self._model, options) else None
         output = self._model.generate(
             ids,
             attention_mask=mask,
             logits_processor=[*options.pop("logits_processor", []), processor],
             stopping_criteria=[*options.pop("stopping_criteria", []), *self._criteria(going, width)],
-            max_new_tokens=max(1, max(self._limit(start) - len(start.written) for start in going)),
-            **with_cache(self._model, going[0].cache if len(going) == 1 else None),
+            max_new_tokens=max(1, max(self._most(start) - len(start.written) for start in going)),
+            **with_cache(self._model, cache),
             **options,
         )
         sequences = output if isinstance(output, torch.Tensor) else output.sequences
         return sequences[:, width:].tolist()
 
-    def _limit(self, start: Start) -> int:
+    def _limit(self, start: Start, ids: Sequence[int]) -> int:
+        """Return how many new tokens a row that begins with `ids` may have: spelling what was removed is free."""
         boundary = self._prepared.boundaries[start.prompt]
-        return self._budget + len(boundary.prompt_ids) - len(boundary.keep)
+        removed = len(boundary.prompt_ids) - len(boundary.keep)
+        return self._budget + max(removed, spelling(self._engine.vocabulary, boundary, ids))
+
+    def _most(self, start: Start) -> int:
+        """Return the greatest limit of a row: every owed byte spelled by a token of its own."""
+        boundary = self._prepared.boundaries[start.prompt]
+        return self._budget + max(len(boundary.prompt_ids) - len(boundary.keep), len(boundary.owed))
 
     def _criteria(self, going: list[Start], width: int) -> list[Any]:
-        if not self._stops:
-            return []
-        starts = [(self._prepared.boundaries[start.prompt], start.written) for start in going]
-        return [StopAtStrings(self._engine.vocabulary, self._stops, starts, width)]
+        def limit_of(start: Start) -> Callable[[list[int]], int]:
+            return lambda row: self._limit(start, [*start.written, *row]) - len(start.written)
+
+        criteria: list[Any] = [StopAtBudget([limit_of(start) for start in going], width)]
+        if self._stops:
+            starts = [(self._prepared.boundaries[start.prompt], start.written) for start in going]
+            criteria.append(StopAtStrings(self._engine.vocabulary, self._stops, starts, width))
+        return criteria
 
     def _ended(self, start: Start) -> Generation:
         """Return the result of a row whose first event ended the text."""
@@ -185,7 +197,7 @@ class Call:
         ids = [*start.written, *new]
         eos = set(self._engine.vocabulary.eos_ids)
         end = next((i for i, token_id in enumerate(ids) if token_id in eos), len(ids))
-        limit = max(self._limit(start), len(start.written))
+        limit = max(self._limit(start, ids), len(start.written))
         kept = tuple(ids[: min(end, limit)])
         if (error := processor.errors.get(number)) is not None:
             return self._result(start, kept, "error", error)

@@ -35,9 +35,9 @@ class HealedDecoding:
     Notes
     -----
     `generate` then takes three more keywords: `grammar` (Grammar, Index, or a list with one a prompt), `heal` (a policy
-    but exact) and `prefill` (text or bytes, or a list). Sampling, greedy search and beams, several sequences a prompt. The ids
-    that come back are the kept ones and the generated ones: their text begins with the prompt, but the place where the
-    given ids ended may lie inside a token.
+    but exact) and `prefill` (text or bytes, or a list). Sampling, greedy search and beams, several sequences a prompt.
+    The ids that come back are the kept ones and the generated ones: their text begins with the prompt, but the place
+    where the given ids ended may lie inside a token.
 
     Examples
     --------

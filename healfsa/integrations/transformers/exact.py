@@ -217,8 +217,24 @@ def counted(model: Any, options: dict[str, Any], name: str) -> int:
 
 def option(model: Any, options: dict[str, Any], name: str, default: Any) -> Any:
     """Return one option of `generate`: as it was given, else as the model's generation config has it."""
-    found = options.get(name, getattr(model.generation_config, name, None))
+    config = options.get("generation_config")
+    places = (getattr(config, name, None), getattr(model.generation_config, name, None))
+    found = next((value for value in (options.get(name), *places) if value is not None), None)
     return default if found is None else found
+
+
+#: Options whose decoding keeps keys and values of its own, or none.
+OWN_CACHE = (
+    "assistant_model", "cache", "cache_implementation", "custom_generate", "dola_layers", "past_key_values",
+    "penalty_alpha", "prompt_lookup_num_tokens",
+)  # fmt: skip
+
+
+def takes_cache(model: Any, options: dict[str, Any]) -> bool:
+    """Say whether `model.generate` with these options goes on from the keys and values of a first pass."""
+    return bool(option(model, options, "use_cache", True)) and all(
+        option(model, options, name, None) is None for name in OWN_CACHE
+    )
 
 
 def _sampling(model: Any, options: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
-"""Texts behind the prompt, and stop strings that look at nothing else.
+"""Texts behind the prompt; stop strings and budgets that look at nothing else.
 
-In: generated ids. Out: the text that they write behind the prompt, and which rows have met a stop string.
+In: generated ids. Out: the text that they write behind the prompt, and which rows have met a stop string
+    or their budget.
 Idea: the same `TextStream` that a client of a stream sees, fed with all ids at once.
 Cost: one pass over a row's ids a step, where there are stop strings.
 Not here: decoding.
@@ -8,7 +9,7 @@ Not here: decoding.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -23,6 +24,40 @@ def text_behind(vocabulary: Any, boundary: Any, ids: Iterable[int], stops: Seque
     for token_id in ids:
         stream.push(vocabulary.bytes_of(token_id))
     return stream
+
+
+def spelling(vocabulary: Any, boundary: Any, ids: Iterable[int]) -> int:
+    """Return how many of `ids` it takes to write the owed bytes again (all of them where they do not suffice)."""
+    count = written = 0
+    for token_id in ids:
+        if written >= len(boundary.owed):
+            break
+        written += len(vocabulary.bytes_of(token_id) or b"") if token_id < vocabulary.size else 0
+        count += 1
+    return count
+
+
+class StopAtBudget(StoppingCriteria):
+    """Ends a row after its budget: tokens that only spell the prompt's own bytes again do not count.
+
+    Parameters
+    ----------
+    limits : sequence of callable
+        For each prompt, from the row's ids behind `prompt_width`: how many of them it may have.
+    prompt_width : int
+        Width of what the model was given.
+    """
+
+    def __init__(self, limits: Sequence[Callable[[list[int]], int]], prompt_width: int) -> None:
+        self._limits = tuple(limits)
+        self._width = prompt_width
+
+    def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
+        """Return bool[rows]."""
+        rows = input_ids[:, self._width :].tolist()
+        n = len(self._limits)
+        met = [len(row) >= self._limits[i * n // len(rows)](row) for i, row in enumerate(rows)]
+        return torch.tensor(met, dtype=torch.bool, device=input_ids.device)
 
 
 class StopAtStrings(StoppingCriteria):
