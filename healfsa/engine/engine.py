@@ -175,12 +175,16 @@ class Engine:
         PromptError
             `prompt` is not what `heal` returned, its prefill contradicts the grammar, or no tokens can write its owed
             bytes.
+        VocabularyError
+            `prompt` was healed with another vocabulary, or `grammar` compiled for one.
         """
         index: Masks = self._any_text if grammar is None else self._index(grammar)
         if prompt is None:
             return Matcher(index, index.start)
         if not isinstance(prompt, Boundary):
             raise PromptError(f"a healed prompt is needed, not {shown(prompt)}", hint="pass what engine.heal returned")
+        if prompt.vocabulary not in ("", self.vocabulary.fingerprint):
+            raise VocabularyError("the prompt was healed with another vocabulary", hint="heal it with this engine")
         state = index.step(index.start, prompt.prefill)
         if not index.is_live(state):
             raise prefill_error(index, prompt.prefill, prompt.owed)

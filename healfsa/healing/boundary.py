@@ -10,7 +10,7 @@ Not here: how far `auto` must go back (`auto.py`); what may follow (`cover.py`, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from healfsa.arguments import as_ids, shown, whole
@@ -89,6 +89,8 @@ class Boundary:
         Whether the first token must write all owed bytes (policies "one" and 1, as healing was first described).
         Otherwise, and where they are bytes of an unfinished character, tokens that are a proper beginning of the owed
         bytes are allowed, too.
+    vocabulary : str
+        Fingerprint of the vocabulary whose ids these are; empty where the boundary was made by hand.
     """
 
     keep: tuple[int, ...] = Later()  # type: ignore[assignment]
@@ -98,6 +100,7 @@ class Boundary:
     policy: str = "off"
     prefill: bytes = b""
     at_once: bool = False
+    vocabulary: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("owed", "prefill"):
@@ -251,7 +254,8 @@ def _cut(vocabulary: Vocabulary, read: Prompt, source: Source, kind: str | int, 
     removed, at_once = len(ids) - keep, kind == 1 and not read.rest and vocabulary.trie.find(owed) >= 0
     kept = Part(source, far + keep, more)
     whole_prompt: Any = Part(source, source.length)
-    return Boundary(kept, owed, removed, whole_prompt, str(kind), inside, at_once)  # type: ignore[arg-type]
+    made = (kept, owed, removed, whole_prompt, str(kind), inside, at_once)
+    return Boundary(*made, vocabulary=vocabulary.fingerprint)  # type: ignore[arg-type]
 
 
 def _auto(vocabulary: Vocabulary, read: Prompt) -> tuple[int, tuple[int, ...], int]:

@@ -158,6 +158,14 @@ def test_what_is_no_grammar(engine, value):
             call(value)
 
 
+def test_a_prompt_healed_for_another_vocabulary(engine):
+    foreign = healfsa.Engine(vocabularies.inner()).heal("a")
+    with pytest.raises(VocabularyError, match="another vocabulary"):
+        engine.matcher(None, prompt=foreign)
+    by_hand = Boundary(foreign.keep[:0], foreign.owed)
+    assert engine.matcher(None, prompt=by_hand) is not None
+
+
 def test_boundaries_of_the_wrong_kind():
     for owed in ("a", None, [97], 3):
         with pytest.raises(PromptError, match="bytes"):
