@@ -255,8 +255,8 @@ def _text(value: object) -> str:
 
 
 def caret(text: str, span: tuple[int, int]) -> str:
-    """Return `text` on one line with carets under `span` (code points), long texts cut around it."""
-    start, end = span
+    """Return `text` on one line with carets under `span` (code points), long texts and long spans cut."""
+    start, end = span[0], min(span[1], span[0] + 120)
     left = max(0, start - 60)
     shown = text[left : max(end, start + 1) + 60]
     visible = "".join(c if c.isprintable() else "·" for c in shown)

@@ -304,7 +304,9 @@ def _not(program: Program, node: ex.Not) -> None:
 def _repeat(program: Program, node: ex.Repeat) -> None:
     most = -1 if node.most is None or node.most >= NO_BOUND else node.most
     if node.least < 0 or node.least >= NO_BOUND or (node.most is not None and node.most < node.least):
-        raise GrammarError(f"a repetition from {node.least} to {node.most} times makes no sense")
+        most_said = "any number of" if node.most is None else f"{node.most:,}"
+        hint = f"the smaller number comes first, and is below {NO_BOUND:,}"
+        raise GrammarError(f"a repetition from {node.least:,} to {most_said} times cannot be counted", hint=hint)
     program.code.extend((OP_REPEAT, program.visit(node.part), node.least, most))
 
 

@@ -62,3 +62,30 @@ def test_errors_say_what_to_do():
 def test_patterns_beyond_all_bounds(pattern: str):
     with pytest.raises(healfsa.HealFSAError):
         healfsa.regex(pattern)
+
+
+@pytest.mark.parametrize("dialect", ["python", "ecma"])
+@pytest.mark.parametrize("begin", ["(", "(?:a", "(a|", "(?=a", "(?:b+"])
+def test_groups_deeper_than_the_stack(dialect, begin):
+    for pattern in (begin * 2000 + ")" * 2000, begin * 3000 + ")" * 2000):
+        with pytest.raises(healfsa.LimitExceeded) as caught:
+            healfsa.regex(pattern, dialect)
+        error = caught.value
+        assert (error.limit, error.given) == ("depth", pattern.count("("))
+        assert f"{pattern.count('('):,} deep" in error.message and error.hint
+        assert len(str(error)) < 300 and "recursion depth" not in str(error)
+
+
+@pytest.mark.parametrize(("pattern", "span"), [("a{0,4294967296}", (1, 15)), ("[{1}]a{1}b{99999999999}", (10, 23))])
+def test_counts_that_are_too_large(pattern, span):
+    with pytest.raises(healfsa.RegexSyntaxError, match="hint: .*no bound") as caught:
+        healfsa.regex(pattern)
+    assert (caught.value.span, caught.value.reason) == (span, "the repetition number is too large")
+    with pytest.raises(healfsa.GrammarError, match="hint"):
+        healfsa.regex("a{4294967296}", "ecma").is_empty()
+
+
+def test_long_spans_are_cut():
+    with pytest.raises(healfsa.EmptyLanguage) as caught:
+        healfsa.regex(r"[^\s\S]" + "a" * 5000).example()
+    assert len(str(caught.value)) < 600

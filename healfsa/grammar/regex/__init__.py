@@ -11,11 +11,12 @@ import re
 from typing import Literal, get_args
 
 from healfsa.arguments import number, one_of
-from healfsa.errors import GrammarError, RegexSyntaxError, UnsupportedFeature
+from healfsa.errors import GrammarError, UnsupportedFeature
 from healfsa.grammar.expression import Expression
 from healfsa.grammar.grammar import Grammar, make_grammar
 from healfsa.grammar.regex import tree
 from healfsa.grammar.regex.exactness import check
+from healfsa.grammar.regex.places import too_deep
 from healfsa.grammar.regex.plain import Encode, once, render
 from healfsa.grammar.regex.tree import Node
 from healfsa.grammar.utf8 import code_points
@@ -51,6 +52,8 @@ def regex(
     UnsupportedFeature
         The pattern does not describe a regular language (backreferences, recursion), or an exact automaton of it is
         not known.
+    LimitExceeded
+        Groups lie inside each other deeper than Python's stack.
 
     Examples
     --------
@@ -63,31 +66,38 @@ def regex(
         raise UnsupportedFeature(
             f"a pattern of type {type(pattern).__name__}", instead="give the pattern as str; texts are matched as UTF-8"
         )
+    node = compile_pattern(pattern, dialect, flags, match)
     try:
-        expression = to_expression(compile_pattern(pattern, dialect, flags, match))
+        expression = to_expression(node)
     except RecursionError:
-        raise RegexSyntaxError("groups are nested too deeply", pattern, (0, len(pattern))) from None
+        raise too_deep(pattern) from None
     return make_grammar(expression, "regex", pattern, dialect, _bits(flags), "v" in str(flags), match)
 
 
 def compile_pattern(pattern: str, dialect: Dialect = "python", flags: int | str = 0, match: Match = "full") -> Node:
     """Return the syntax tree of a pattern over code points; parameters and errors as for `regex`."""
     one_of("dialect", dialect, DIALECTS, GrammarError)
+    try:
+        node = _parsed(pattern, dialect, flags)
+        check(node, pattern)
+    except RecursionError:
+        raise too_deep(pattern) from None
+    return _placed(node, one_of("match", match, MATCHES, GrammarError))
+
+
+def _parsed(pattern: str, dialect: Dialect, flags: int | str) -> Node:
     if dialect == "python":
         if isinstance(flags, str) and "v" in flags:
             raise GrammarError("the flag v is one of ECMAScript", hint='give dialect="ecma"')
         from healfsa.grammar.regex import python_dialect
 
-        node = python_dialect.parse(pattern, _bits(flags))
-    else:
-        from healfsa.grammar.regex import ecma_dialect
+        return python_dialect.parse(pattern, _bits(flags))
+    from healfsa.grammar.regex import ecma_dialect
 
-        bits = _bits(flags)
-        if bits & ~int(re.IGNORECASE | re.MULTILINE | re.DOTALL | re.UNICODE):
-            raise GrammarError(f"flags {flags!r} are not those of ECMAScript", hint="known here: i m s v")
-        node = ecma_dialect.parse(pattern, bits, isinstance(flags, str) and "v" in flags)
-    check(node, pattern)
-    return _placed(node, one_of("match", match, MATCHES, GrammarError))
+    bits = _bits(flags)
+    if bits & ~int(re.IGNORECASE | re.MULTILINE | re.DOTALL | re.UNICODE):
+        raise GrammarError(f"flags {flags!r} are not those of ECMAScript", hint="known here: i m s v")
+    return ecma_dialect.parse(pattern, bits, isinstance(flags, str) and "v" in flags)
 
 
 def to_expression(node: Node, encode: Encode = code_points) -> Expression:

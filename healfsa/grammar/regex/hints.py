@@ -14,6 +14,7 @@ _HINTS = (
     ("nothing to repeat", "put something before the quantifier, or a backslash for the character itself"),
     ("multiple repeat", "put the repeated part into a group, as in (?:a*)*"),
     ("min repeat greater than max repeat", "the smaller number comes first, as in {2,5}"),
+    ("the repetition number is too large", "Python counts to 4,294,967,294; write {n,} or * where there is no bound"),
     ("bad escape (end of pattern)", "write two backslashes for the character itself"),
     ("bad escape", "leave the backslash out where the letter itself is meant, or write two for a backslash"),
     ("bad character range", "the lower character comes first; write \\- for the hyphen itself"),

@@ -24,7 +24,7 @@ from healfsa.grammar.regex.cases import ecma_ignore_case, python_ignore_case
 from healfsa.grammar.regex.charset import ALL, CharSet, complement, normal, union
 from healfsa.grammar.regex.hints import hint_for
 from healfsa.grammar.regex.names import NEWLINE, python_class
-from healfsa.grammar.regex.places import backreference_span
+from healfsa.grammar.regex.places import backreference_span, count_span
 from healfsa.grammar.regex.python_properties import Replaced, replace_properties
 from healfsa.grammar.regex.tree import Node
 
@@ -84,8 +84,8 @@ def _read(replaced: Replaced, flags: int) -> Any:
         raise RegexSyntaxError(replaced.original(error.msg), pattern, span, hint=hint_for(error.msg)) from None
     except ValueError as error:  # flags that exclude each other, on the call or in the pattern
         raise RegexSyntaxError(str(error), pattern, (0, len(pattern))) from None
-    except (OverflowError, RecursionError) as error:
-        raise RegexSyntaxError(f"too large for re: {error}", pattern, (0, len(pattern))) from None
+    except OverflowError as error:
+        raise RegexSyntaxError(str(error), pattern, count_span(pattern), hint=hint_for(str(error))) from None
 
 
 def _asked(parsed: Any) -> Iterable[int]:
