@@ -33,13 +33,13 @@ def run(
     text = read_prompt(prompt)
     ids = vocabulary.encode(text, add_special_tokens=True, parse_special=parse_special)
     healed = engine.heal(ids, read_policy(policy), prefill=prefill)
+    matcher = engine.matcher(built, prompt=healed)  # may find a contradiction: nothing is printed before
+    allowed = allowed_ids(matcher, vocabulary.size)
     console = Console(soft_wrap=True, highlight=False)
     kept, removed = healed.prompt_ids[: len(healed.keep)], healed.removed_ids
     console.print(Text("kept     ", style="bold green") + _pieces(vocabulary, kept))
     console.print(Text("removed  ", style="bold yellow") + _pieces(vocabulary, removed))
     console.print(Text("owed     ", style="bold yellow") + Text(quoted(healed.owed)))
-    matcher = engine.matcher(built, prompt=healed)
-    allowed = allowed_ids(matcher, vocabulary.size)
     console.print(Text(f"next     {len(allowed):,} of {vocabulary.size:,} tokens may follow"))
     if show:
         console.print(Text("         ") + _sample(vocabulary, allowed, show))

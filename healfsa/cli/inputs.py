@@ -88,7 +88,7 @@ def grammar_of(
     Raises
     ------
     typer.BadParameter
-        More than one kind was given, or a file that is not there.
+        More than one kind was given, nothing as a schema, or a file that is not there.
     GrammarError
         The grammar is wrong.
     """
@@ -108,6 +108,8 @@ def _schema_text(schema: str) -> str:
     """Return the JSON text: the option itself if it looks like one, else the content of the file it names."""
     if schema.lstrip()[:1] in ("{", "[") or schema.strip() in ("true", "false"):
         return schema
+    if not schema.strip():
+        raise typer.BadParameter("the schema is empty; {} is the one that allows any JSON.", param_hint="--schema")
     try:
         return Path(schema).read_text(encoding="utf-8")
     except UnicodeDecodeError as failure:

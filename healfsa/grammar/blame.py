@@ -2,7 +2,8 @@
 
 In: a grammar that accepts nothing. Out: an `EmptyLanguage` with the place: a caret in a pattern, a pointer in a schema.
 Idea: only assertions can contradict the rest of a pattern, so each is left out in turn; where the rest accepts
-    something, that assertion is the one. In a schema every pattern is asked by itself.
+    something, that assertion is the one. Lone surrogates are what else no text can hold. In a schema every pattern is
+    asked by itself.
 Cost: one automaton an assertion, and only when a grammar was found to be empty.
 Source: own.
 Not here: finding out that a grammar is empty (healfsa.automaton); contradictions of other keywords (json_schema).
@@ -23,6 +24,11 @@ SHOWN = 120
 _TOKENS = re.compile(
     r"(?P<open>\((?:\?<?[=!])?)|(?P<close>\))|(?P<simple>\\[bBAZz]|\^|\$)|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL
 )
+_ESCAPES = re.compile(
+    r"(?P<lone>[\ud800-\udfff]|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\(?:U0000|u\{0*)[dD][89a-fA-F][0-9a-fA-F]{2}\}?)|\\.",
+    re.DOTALL,
+)
+_PAIRS = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _NO_TEXT = "look for parts that contradict each other"
 
 
@@ -41,13 +47,28 @@ def blamed(grammar: Grammar, error: EmptyLanguage) -> EmptyLanguage:
 
 
 def _of_pattern(pattern: str, dialect: Any, flags: Any, match: Any, pointer: str = "") -> EmptyLanguage:
-    span = (0, len(pattern))
+    span, hint = (0, len(pattern)), _NO_TEXT
     for start, end in assertions(pattern)[:MOST_TRIES]:
         if _is_empty(f"{pattern[:start]}(?:){pattern[end:]}", dialect, flags, match) is False:
-            span = (start, end)
+            span, hint = (start, end), "no text meets this and the rest of the pattern: leave one out"
             break
-    hint = _NO_TEXT if span == (0, len(pattern)) else "no text meets this and the rest of the pattern: leave one out"
+    else:
+        if (lone := _lone_surrogate(pattern, dialect, flags, match)) is not None:
+            span, hint = lone, "this is a lone surrogate, which UTF-8 cannot spell: no text holds one"
     return EmptyLanguage("no text matches the pattern", pointer, pattern=pattern, span=span, hint=hint)
+
+
+def _lone_surrogate(pattern: str, dialect: Any, flags: Any, match: Any) -> tuple[int, int] | None:
+    """Return the span of the first lone surrogate, if a letter in place of each would make the pattern match."""
+    spans = [token.span() for token in _ESCAPES.finditer(pattern) if token.lastgroup == "lone"]
+    pairs = [token.span() for token in _PAIRS.finditer(pattern)] if dialect == "ecma" else []
+    lone = [(start, end) for start, end in spans if not any(low <= start < high for low, high in pairs)]
+    changed, at = "", 0
+    for start, end in lone:
+        changed, at = f"{changed}{pattern[at:start]}a", end
+    if lone and _is_empty(changed + pattern[at:], dialect, flags, match) is False:
+        return lone[0]
+    return None
 
 
 def _is_empty(pattern: str, dialect: Any, flags: Any, match: Any) -> bool | None:

@@ -138,7 +138,8 @@ def test_inspect_cuts_large_automata():
         (["compile", "--regex", "a", "--choice", "b"], 2, "only one"),
         (["compile", "--regex", "a", "--dialect", "perl"], 2, "python, ecma"),
         (["compile", "--schema", "no/such/file.json"], 2, "No such file"),
-        (["compile", "--schema", ""], 2, "no JSON text"),
+        (["compile", "--schema", ""], 2, "the schema is empty"),
+        (["compile", "--schema", "  "], 2, "the schema is empty"),
         (["compile", "--schema", "a" * 5000], 2, "no JSON text"),
         (["compile", "--schema", '{"type": "nonsense"}'], 3, "nonsense"),
         (["heal", "x", "--tokenizer", "no/such/file"], 5, "tokenizer"),
@@ -174,6 +175,12 @@ def test_errors_have_no_traceback(tokenizer_file, arguments, code, said):
     text = run(*arguments, code=code)
     assert "Traceback" not in text
     assert said in unboxed(text)
+
+
+def test_a_contradiction_is_said_before_anything_is_shown(tokenizer_file):
+    options = ["--regex", '"x"', "--prefill", "abc", "-t", tokenizer_file]
+    text = run("heal", "abc", *options, code=6)
+    assert "error" in text and "owed     " not in text and "kept" not in text
 
 
 def test_a_schema_file_that_is_not_utf8(tokenizer_file, tmp_path):

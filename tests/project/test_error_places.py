@@ -31,6 +31,33 @@ def test_an_empty_pattern_shows_the_part_that_contradicts_the_rest(pattern, opti
     assert error.hint
 
 
+@pytest.mark.parametrize(
+    ("pattern", "dialect", "part"),
+    [
+        ("\ud800", "python", "\ud800"),
+        (r"a\ud800", "python", r"\ud800"),
+        ("[\ud800-\udfff]b", "ecma", "\ud800"),
+        (r"\u{dfff}x", "ecma", r"\u{dfff}"),
+        (r"\ud83d\ude00", "python", r"\ud83d"),
+        (r"\ud83d\ude00\udc00", "ecma", r"\udc00"),
+        (r"\U0000D8FF", "python", r"\U0000D8FF"),
+    ],
+)
+def test_a_lone_surrogate_is_named_as_the_reason(pattern, dialect, part):
+    with pytest.raises(healfsa.EmptyLanguage) as caught:
+        healfsa.regex(pattern, dialect).example()
+    assert pattern[slice(*caught.value.span)] == part
+    assert "lone surrogate" in caught.value.hint
+
+
+def test_a_surrogate_is_not_blamed_for_what_else_contradicts():
+    for pattern in (r"\ud800?[^\s\S]", r"\ud800|a(?=b)c", r"\\ud800[^\s\S]"):
+        with pytest.raises(healfsa.EmptyLanguage) as caught:
+            healfsa.regex(pattern).example()
+        assert "surrogate" not in caught.value.hint
+    assert not healfsa.regex(r"\ud83d\ude00", "ecma").is_empty()
+
+
 def test_assertions_are_found_outside_classes_and_escapes():
     pattern = r"\(?=[(?=]^(?:a(?<!b$))"
     assert [pattern[a:b] for a, b in assertions(pattern)] == ["^", "(?<!b$)", "$"]

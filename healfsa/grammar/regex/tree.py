@@ -172,11 +172,6 @@ def _one_way(node: Node) -> bool:
     return isinstance(node, Chars | Look)
 
 
-def is_simple(node: Look) -> bool:
-    """Say whether an assertion asks for one character (so that it is a bound on the next or the last one)."""
-    return isinstance(node.body, Chars)
-
-
 ANY = chars(ALL)
 ANYTHING = loop(ANY, 0, None)
 START = look(ANY, behind=True, negated=True)
