@@ -57,8 +57,8 @@ def bounded(tiny):
 
 
 def test_a_grammar_that_takes_long_to_build(bounded):
-    """The Python part of a compile counts, too, and other requests go on meanwhile."""
-    properties = {f"p{i}": {"type": "string", "pattern": f"^a{i}(b|c)*"} for i in range(1200)}
+    """It is stopped with an error, and other requests are served afterwards."""
+    properties = {"p": {"type": "string", "pattern": "^(?:(?!a.{40}b).)*$"}}  # minutes, on any machine
     started = time.monotonic()
     answer = bounded.post("/v1/completions", prompt="a", json_schema={"type": "object", "properties": properties})
     assert answer.status_code == 400 and answer.json()["error"]["code"] == "grammar_too_costly", answer.text
