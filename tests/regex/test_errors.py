@@ -89,3 +89,21 @@ def test_long_spans_are_cut():
     with pytest.raises(healfsa.EmptyLanguage) as caught:
         healfsa.regex(r"[^\s\S]" + "a" * 5000).example()
     assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize("pattern", ["[[:alpha:]]", "[+--b]", "[a&&b]", "[a||b]", "[a~~b]"])
+def test_warnings_of_re_point_to_the_caller(pattern):
+    for call in (
+        lambda: healfsa.regex(pattern),
+        lambda: healfsa.json_schema({"type": "string", "pattern": "(?P<n>" + pattern + ")"}).is_empty(),
+        lambda: healfsa.lark(f"start: /{pattern}/"),
+    ):
+        with pytest.warns(FutureWarning, match="Possible") as told:
+            call()
+        assert {each.filename for each in told} == {__file__}
+    with warnings.catch_warnings(), pytest.raises(FutureWarning):
+        warnings.simplefilter("error")
+        healfsa.regex(pattern)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        healfsa.regex("a||b--c")

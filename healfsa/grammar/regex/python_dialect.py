@@ -13,6 +13,9 @@ Not here: what the tree means (see plain and machine); ECMAScript (see ecma_dial
 from __future__ import annotations
 
 import re
+import sys
+import threading
+import warnings
 from collections.abc import Callable, Iterable
 from re import _compiler, _parser  # type: ignore[attr-defined]
 from re import _constants as op  # type: ignore[attr-defined]
@@ -42,6 +45,9 @@ _ASCII = int(re.ASCII)
 _IGNORECASE = int(re.IGNORECASE)
 _DOTALL = int(re.DOTALL)
 _MULTILINE = int(re.MULTILINE)
+_MAY_WARN = re.compile(r"\[\[|--|&&|~~|\|\|")
+_WARNING = threading.Lock()  # the filters of warnings are those of the process
+_PACKAGE = __name__.partition(".")[0]
 _EMPTY_TEXT_HAS_NO_BOUNDARY = re.search(r"\B", "") is not None  # changed in Python 3.14
 
 
@@ -73,7 +79,7 @@ def _read(replaced: Replaced, flags: int) -> Any:
     if unknown := flags & ~int(_WHOLE_FLAGS):
         raise RegexSyntaxError(f"unknown flags {unknown:#x}", pattern, (0, len(pattern)))
     try:
-        parsed = _parser.parse(replaced.text, flags & ~re.DEBUG)
+        parsed = _parse(replaced.text, flags & ~re.DEBUG)
         if "(?<" in pattern:  # the compiler finds only one thing that the parser does not: a look-behind of many widths
             _compiler.compile(parsed, parsed.state.flags)
         return parsed
@@ -86,6 +92,21 @@ def _read(replaced: Replaced, flags: int) -> Any:
         raise RegexSyntaxError(str(error), pattern, (0, len(pattern))) from None
     except OverflowError as error:
         raise RegexSyntaxError(str(error), pattern, count_span(pattern), hint=hint_for(str(error))) from None
+
+
+def _parse(text: str, flags: int) -> Any:
+    """Parse; what the parser warns of in a class is told at the line outside this package that brought the pattern."""
+    if not _MAY_WARN.search(text):
+        return _parser.parse(text, flags)
+    with _WARNING, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        parsed = _parser.parse(text, flags)
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == _PACKAGE:
+        frame, level = frame.f_back, level + 1
+    for each in told:
+        warnings.warn(each.message, each.category, stacklevel=level)
+    return parsed
 
 
 def _asked(parsed: Any) -> Iterable[int]:
