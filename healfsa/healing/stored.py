@@ -16,7 +16,6 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,7 +90,7 @@ def save(key: str, contents: Contents) -> bool:
     try:
         place = folder()
         place.mkdir(parents=True, exist_ok=True)
-        _write(place / (key + _SUFFIX), *_pieces(key, contents))
+        cache.write_whole(place / (key + _SUFFIX), *_pieces(key, contents))
         files = sorted(place.glob("*" + _SUFFIX), key=lambda path: path.stat().st_mtime)
         for path in files[:-KEEP]:
             path.unlink(missing_ok=True)
@@ -134,17 +133,3 @@ def _read(content: np.ndarray, key: str) -> Contents:
     if end != content.size:
         raise VocabularyError("of another length than its head says")
     return told["head"], arrays
-
-
-def _write(path: Path, *pieces: Any) -> None:
-    """Write a whole file under its name in one step."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            for piece in pieces:
-                file.write(piece)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import zlib
 from pathlib import Path
 
@@ -39,7 +38,7 @@ def save(name: str, arrays: tuple[np.ndarray, ...]) -> bool:
     try:
         place = folder()
         place.mkdir(parents=True, exist_ok=True)
-        _write(place / (name + SUFFIX), content)
+        cache.write_whole(place / (name + SUFFIX), content)
         files = sorted(place.glob("*" + SUFFIX), key=lambda path: path.stat().st_mtime)
         for path in files[:-KEEP]:
             path.unlink(missing_ok=True)
@@ -68,16 +67,3 @@ def load(name: str) -> tuple[np.ndarray, ...] | None:
         arrays.append(np.frombuffer(content, dtype=np.dtype(dtype), count=int(size), offset=at))
         at += arrays[-1].nbytes
     return tuple(arrays)
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a whole file under its name in one step."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise

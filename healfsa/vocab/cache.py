@@ -72,7 +72,7 @@ def save(key: str, layout: Layout) -> bool:
     try:
         place = folder()
         place.mkdir(parents=True, exist_ok=True)
-        _write(place / (key + _SUFFIX), _content(key, layout))
+        write_whole(place / (key + _SUFFIX), _content(key, layout))
         _forget_oldest(place)
     except OSError:
         return False
@@ -114,12 +114,13 @@ def _read(content: np.ndarray, key: str) -> Layout:
     return Layout(eos_ids=tuple(head["eos_ids"]), **names, **arrays)
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Write a whole file under its name in one step."""
+def write_whole(path: Path, *pieces: Any) -> None:
+    """Write the pieces (bytes, arrays) as one file that appears under its name in one step, or not at all."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+            for piece in pieces:
+                file.write(piece)
         os.replace(name, path)
     except BaseException:
         with contextlib.suppress(OSError):
