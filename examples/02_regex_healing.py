@@ -1,7 +1,7 @@
 """A pattern for what follows the prompt, healed across the boundary.
 
-`x.re` ends inside a token: `.reduce`, `.return` and `.replace` are one token each. The pattern begins behind the
-prompt, the first token begins before it: one walk decides both.
+`x.re` ends inside a token: `reduce`, `return` and `replace` are one token each. The pattern begins behind the prompt,
+the first token begins before it: one walk decides both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ten prompts on the embedded model: continued as they are, healed, and healed inside a grammar.
+"""Eleven prompts on the embedded model: continued as they are, healed, and healed inside a grammar.
 
 Run it with `make demo`, or `python examples/demo.py` where the package and the model's wheel are installed.
 """
