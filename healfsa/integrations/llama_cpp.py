@@ -22,10 +22,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 import healfsa
-from healfsa.errors import MissingExtra, PromptError, VocabularyError
+from healfsa.errors import MissingExtra, VocabularyError
 from healfsa.healing import TextStream
 from healfsa.integrations import embedded
 from healfsa.integrations.history import SequenceMask
+from healfsa.integrations.start import start_id
 from healfsa.vocab.adapters import Adapter
 from healfsa.vocab.spelling import TokenTable, checked_table
 
@@ -237,18 +238,11 @@ class Generator:
         stop = options.pop("stop", ())
         budget = options.pop("max_new_tokens", 256) + boundary.n_removed
         processor = LogitsProcessor(self.engine, grammar, boundary)
-        ids = boundary.input_ids or [self._start_id()]
+        ids = boundary.input_ids or [start_id(self.engine.vocabulary)]
         tokens = self.llama.generate(
             ids, logits_processor=api.LogitsProcessorList([processor]), **{"temp": 0.0, "repeat_penalty": 1.0} | options
         )
         return _Run(self.engine, boundary, tokens, budget, [stop] if isinstance(stop, str) else list(stop))
-
-    def _start_id(self) -> int:
-        vocabulary = self.engine.vocabulary
-        found = vocabulary.bos_id if vocabulary.bos_id is not None else next(iter(vocabulary.eos_ids), None)
-        if found is None:
-            raise PromptError("nothing of the prompt is kept, and the vocabulary has no token to start with")
-        return found
 
 
 class _Run:

@@ -19,6 +19,7 @@ import numpy as np
 import healfsa
 from healfsa.integrations.history import SequenceMask
 from healfsa.integrations.remote import pieces
+from healfsa.integrations.start import start_id
 
 _ENGINES: dict[str, healfsa.Engine] = {}
 
@@ -112,13 +113,9 @@ class Generator:
         from mlx_lm.generate import generate_step
 
         ends = set(self.engine.vocabulary.eos_ids)
-        prompt = mx.array(ids or [self._start_id()])
+        prompt = mx.array(ids or [start_id(self.engine.vocabulary)])
         steps = generate_step(prompt, self.model, max_tokens=budget, logits_processors=[processor], **options)
         for token, _ in steps:
             if int(token) in ends:
                 return
             yield [int(token)]
-
-    def _start_id(self) -> int:
-        vocabulary = self.engine.vocabulary
-        return vocabulary.bos_id if vocabulary.bos_id is not None else vocabulary.eos_ids[0]

@@ -17,6 +17,7 @@ import numpy as np
 import healfsa
 from healfsa.errors import MissingExtra
 from healfsa.integrations.remote import pieces
+from healfsa.integrations.start import start_id
 
 try:
     import onnxruntime_genai as api
@@ -70,9 +71,7 @@ class Generator:
 
     def _ids(self, ids: list[int], budget: int, matcher: Any, options: dict[str, Any]) -> Iterator[list[int]]:
         """Yield the generated ids up to the end of the text."""
-        vocabulary = self.engine.vocabulary
-        start = vocabulary.bos_id if vocabulary.bos_id is not None else vocabulary.eos_ids[0]
-        prompt = ids or [start]
+        prompt = ids or [start_id(self.engine.vocabulary)]
         params = api.GeneratorParams(self.model)
         params.set_search_options(**{"do_sample": False} | options | {"max_length": len(prompt) + budget})
         generator = api.Generator(self.model, params)

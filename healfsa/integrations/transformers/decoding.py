@@ -18,6 +18,7 @@ from transformers import LogitsProcessorList
 import healfsa
 from healfsa.arguments import as_id
 from healfsa.errors import PromptError
+from healfsa.integrations.start import start_id
 from healfsa.integrations.transformers.processors import HealingLogitsProcessor, as_engine
 from healfsa.integrations.transformers.prompts import Prepared, one_a_prompt, pad_rows
 
@@ -99,14 +100,10 @@ class HealedDecoding:
         rows = [row[keep.bool()].tolist() for row, keep in zip(ids, kept, strict=True)]
         tails = one_a_prompt(prefill, len(rows), "prefills")
         boundaries = [self._engine.heal(row, heal, tail) for row, tail in zip(rows, tails, strict=True)]
-        start = self._start_id if self._start_id is not None else self._first_id()
+        start = self._start_id if self._start_id is not None else start_id(self._engine.vocabulary)
         pad = config.pad_token_id if config.pad_token_id is not None else start
         cut, mask = pad_rows([list(boundary.keep) or [start] for boundary in boundaries], pad, ids.device)
         return Prepared(cut, mask, tuple(boundaries))
-
-    def _first_id(self) -> int:
-        vocabulary = self._engine.vocabulary
-        return vocabulary.bos_id if vocabulary.bos_id is not None else vocabulary.eos_ids[0]
 
 
 def _loop(model: Any, config: Any) -> Any:

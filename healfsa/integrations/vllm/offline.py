@@ -20,6 +20,7 @@ import healfsa
 from healfsa.errors import HealFSAError, PromptError
 from healfsa.healing import TextStream
 from healfsa.integrations.spec import SPEC_KEYWORD, Spec
+from healfsa.integrations.start import start_id
 from healfsa.integrations.vllm.setup import FIELD, engine_of
 
 
@@ -79,7 +80,7 @@ class Generator:
             self._params(each, boundary, {"temperature": 0.0, "max_tokens": budget} | options)
             for each, boundary, budget in zip(grammars, cuts, budgets)
         ]
-        inputs = [TokensPrompt(prompt_token_ids=each.input_ids or [self._start_id()]) for each in cuts]
+        inputs = [TokensPrompt(prompt_token_ids=each.input_ids or [start_id(self.engine.vocabulary)]) for each in cuts]
         found = self.llm.generate(inputs, params, use_tqdm=False)
         stops = [stop] if isinstance(stop, str) else list(stop)
         texts = [self._texts(output, boundary, stops) for output, boundary in zip(found, cuts)]
@@ -89,10 +90,6 @@ class Generator:
     def _cut(self, prompt: Any, heal: str | int, prefill: Any) -> Any:
         reading = {"parse_special": True} if isinstance(prompt, (str, bytes)) else {}
         return self.engine.heal(prompt, heal, prefill, **reading)
-
-    def _start_id(self) -> int:
-        vocabulary = self.engine.vocabulary
-        return vocabulary.bos_id if vocabulary.bos_id is not None else vocabulary.eos_ids[0]
 
     def _params(self, grammar: Any, boundary: Any, options: dict[str, Any]) -> Any:
         if grammar is None and not boundary.owed:
