@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import healfsa
-from healfsa.errors import GrammarError, PromptError, UnsupportedFeature
+from healfsa.errors import GrammarError, HealFSAError, PromptError, UnsupportedFeature
 
 _MAKERS: dict[str, Callable[..., healfsa.Grammar]] = {
     "regex": lambda source, **options: healfsa.regex(source, **options),
@@ -142,5 +142,5 @@ def _is_same(grammar: healfsa.Grammar, kind: str, source: Any, options: dict[str
         return False
     try:
         return _MAKERS[kind](source, **options).key == grammar.key
-    except (GrammarError, TypeError):
+    except (HealFSAError, TypeError):
         return False

@@ -76,6 +76,11 @@ def test_groups_deeper_than_the_stack(dialect, begin):
         assert len(str(error)) < 300 and "recursion depth" not in str(error)
 
 
+def test_a_schema_says_which_pattern_is_too_deep():
+    with pytest.raises(healfsa.LimitExceeded, match="^at #/items/pattern: groups"):
+        healfsa.json_schema({"type": "array", "items": {"type": "string", "pattern": "(" * 2000 + ")" * 2000}})
+
+
 @pytest.mark.parametrize(("pattern", "span"), [("a{0,4294967296}", (1, 15)), ("[{1}]a{1}b{99999999999}", (10, 23))])
 def test_counts_that_are_too_large(pattern, span):
     with pytest.raises(healfsa.RegexSyntaxError, match="hint: .*no bound") as caught:

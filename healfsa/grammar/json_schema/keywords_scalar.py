@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from healfsa.errors import GrammarError, SchemaError, UnsupportedFeature
+from healfsa.errors import GrammarError, LimitExceeded, SchemaError, UnsupportedFeature
 from healfsa.grammar.json_schema import formats
 from healfsa.grammar.json_schema.numbers import Numbers
 from healfsa.grammar.json_schema.refs import Place
@@ -89,6 +89,9 @@ def check_pattern(place: Place, value: Any, *tokens: str) -> None:
         raise UnsupportedFeature(tokens[0], pointer=place.at(tokens[0]), detail=detail)
     try:
         tree_of(value)
+    except LimitExceeded as error:  # groups too deep for the stack
+        error.message = f"at {place.at(*tokens)}: {error.message}"
+        raise
     except GrammarError as error:
         if type(error).__name__ == "UnsupportedFeature":
             raise
