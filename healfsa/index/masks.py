@@ -7,6 +7,7 @@ Cost: see rows. Not here: where tokens and states come from (see index, anytext)
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ REJECTED = 0  # no state: the token is not allowed
 HOLE, TEXT, SPECIAL = 0, 1, 2
 
 
-class Masks:
+class Masks(ABC):
     """Base of `Index` and `AnyText`: rows by state over one vocabulary.
 
     Attributes
@@ -51,36 +52,37 @@ class Masks:
 
     # What the classes below answer.
 
+    @abstractmethod
     def _row(self, state: int) -> Row:
-        raise NotImplementedError
+        """Return the row of `state`."""
 
+    @abstractmethod
     def tokens_below(self, state: int, node: int) -> np.ndarray:
         """Return the text tokens that run through trie node `node`, of which `state` can read the rest."""
-        raise NotImplementedError
 
+    @abstractmethod
     def advance(self, state: int, token_id: int) -> int:
         """Return the state behind `token_id` (`ENDED` behind an end-of-text token), or `REJECTED`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self, state: int, data: bytes) -> int:
         """Return the state behind the bytes `data`, or `REJECTED`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_accepting(self, state: int) -> bool:
         """Say whether the text may end in `state`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_live(self, state: int) -> bool:
         """Say whether a token sequence can finish the text from `state`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def has_next(self, state: int) -> bool:
         """Say whether anything but the end may follow `state`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def forced(self, state: int) -> bytes:
         """Return the bytes that every continuation of `state` begins with."""
-        raise NotImplementedError
 
     # What follows from them.
 

@@ -25,6 +25,7 @@ import healfsa
 from healfsa.errors import MissingExtra, VocabularyError
 from healfsa.healing import TextStream
 from healfsa.integrations import embedded
+from healfsa.integrations.budget import limit
 from healfsa.integrations.history import SequenceMask
 from healfsa.integrations.start import start_id
 from healfsa.vocab.adapters import Adapter
@@ -236,7 +237,7 @@ class Generator:
         reading = {"parse_special": parse} if isinstance(prompt, (str, bytes)) else {}
         boundary = self.engine.heal(prompt, heal, prefill, **reading)
         stop = options.pop("stop", ())
-        budget = options.pop("max_new_tokens", 256) + boundary.n_removed
+        budget = options.pop("max_new_tokens", 256)
         processor = LogitsProcessor(self.engine, grammar, boundary)
         ids = boundary.input_ids or [start_id(self.engine.vocabulary)]
         tokens = self.llama.generate(
@@ -266,7 +267,7 @@ class _Run:
     def _loop(self) -> Iterator[str]:
         ends = set(self._vocabulary.eos_ids)
         reason = "length"
-        while len(self._ids) < self._budget:
+        while self._budget and len(self._ids) < limit(self._vocabulary, self._boundary, self._ids, self._budget):
             token_id = int(next(self._tokens))
             if token_id in ends:
                 reason = "eos"

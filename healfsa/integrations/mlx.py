@@ -17,8 +17,8 @@ import mlx.core as mx
 import numpy as np
 
 import healfsa
+from healfsa.integrations.budget import Loop
 from healfsa.integrations.history import SequenceMask
-from healfsa.integrations.remote import pieces
 from healfsa.integrations.start import start_id
 
 _ENGINES: dict[str, healfsa.Engine] = {}
@@ -66,7 +66,7 @@ class LogitsProcessor:
         return masked(logits.reshape(1, -1), self._mask.after(ids[self._width :])).reshape(logits.shape)
 
 
-class Generator:
+class Generator(Loop):
     """Heals, constrains and generates over an mlx-lm model.
 
     Parameters
@@ -75,6 +75,11 @@ class Generator:
         As ``mlx_lm.load`` returns them.
     engine : Engine, optional
         That of `engine_for` if it is not given.
+
+    Notes
+    -----
+    Other options of `generate` and `stream` go to ``mlx_lm.generate.generate_step`` (sampler, prompt_cache, ...);
+    greedy unless a sampler is given.
     """
 
     def __init__(self, model: Any, tokenizer: Any, engine: healfsa.Engine | None = None) -> None:
@@ -82,40 +87,14 @@ class Generator:
         self.tokenizer = tokenizer
         self.engine = engine or engine_for(model, tokenizer)
 
-    def generate(self, prompts: Any, grammar: Any = None, **options: Any) -> Any:
-        """Continue one prompt, or each of a list, one after the other.
-
-        Parameters
-        ----------
-        prompts : str, bytes, token ids, or a list of texts
-        grammar : Grammar, Index or None
-        heal, prefill, max_new_tokens, stop
-            As for `healfsa.integrations.transformers.generate`.
-        **options
-            Everything else goes to ``mlx_lm.generate.generate_step`` (sampler, prompt_cache, ...); greedy unless a
-            sampler is given.
-        """
-        if isinstance(prompts, (list, tuple)) and not all(isinstance(item, int) for item in prompts):
-            return [self.generate(each, grammar, **options) for each in prompts]
-        return "".join(self.stream(prompts, grammar, **options))
-
-    def stream(self, prompt: Any, grammar: Any = None, **options: Any) -> Iterator[str]:
-        """Yield the continuation of one prompt in pieces."""
-        heal, prefill, stop = options.pop("heal", "auto"), options.pop("prefill", None), options.pop("stop", ())
-        reading = {"parse_special": True} if isinstance(prompt, (str, bytes)) else {}
-        boundary = self.engine.heal(prompt, heal, prefill, least=1, **reading)
-        budget = options.pop("max_new_tokens", 256) + boundary.n_removed
-        processor = LogitsProcessor(self.engine, grammar, boundary)
-        return pieces(self.engine, boundary, self._ids(boundary.input_ids, budget, processor, options), stop)
-
-    def _ids(self, ids: list[int], budget: int, processor: Any, options: dict[str, Any]) -> Iterator[list[int]]:
-        """Yield the generated ids up to the end of the text."""
+    def _ids(self, boundary: Any, grammar: Any, most: int, options: dict[str, Any]) -> Iterator[int]:
         from mlx_lm.generate import generate_step
 
         ends = set(self.engine.vocabulary.eos_ids)
-        prompt = mx.array(ids or [start_id(self.engine.vocabulary)])
-        steps = generate_step(prompt, self.model, max_tokens=budget, logits_processors=[processor], **options)
+        prompt = mx.array(boundary.input_ids or [start_id(self.engine.vocabulary)])
+        processor = LogitsProcessor(self.engine, grammar, boundary)
+        steps = generate_step(prompt, self.model, max_tokens=most, logits_processors=[processor], **options)
         for token, _ in steps:
             if int(token) in ends:
                 return
-            yield [int(token)]
+            yield int(token)

@@ -16,7 +16,7 @@ import numpy as np
 
 import healfsa
 from healfsa.errors import MissingExtra
-from healfsa.integrations.remote import pieces
+from healfsa.integrations.budget import Loop
 from healfsa.integrations.start import start_id
 
 try:
@@ -25,7 +25,7 @@ except ImportError as missing:
     raise MissingExtra("onnx", missing.name or "onnxruntime-genai") from missing
 
 
-class Generator:
+class Generator(Loop):
     """Heals, constrains and generates over an `onnxruntime_genai.Model`.
 
     Parameters
@@ -33,6 +33,11 @@ class Generator:
     model : onnxruntime_genai.Model
     tokenizer : Vocabulary, Engine, or anything that `Vocabulary.from_tokenizer` takes
         The model's own; the folder of the model will do where it holds a tokenizer.json. As wide as the logits.
+
+    Notes
+    -----
+    Other options of `generate` and `stream` go to ``GeneratorParams.set_search_options`` (do_sample, temperature,
+    top_p, ...).
     """
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
@@ -44,40 +49,15 @@ class Generator:
         else:
             self.engine = healfsa.Engine(healfsa.Vocabulary.from_tokenizer(tokenizer))
 
-    def generate(self, prompts: Any, grammar: Any = None, **options: Any) -> Any:
-        """Continue one prompt, or each of a list, one after the other.
-
-        Parameters
-        ----------
-        prompts : str, bytes, token ids, or a list of texts
-        grammar : Grammar, Index or None
-        heal, prefill, max_new_tokens, stop
-            As for `healfsa.integrations.transformers.generate`.
-        **options
-            Everything else goes to ``GeneratorParams.set_search_options`` (do_sample, temperature, top_p, ...).
-        """
-        if isinstance(prompts, (list, tuple)) and not all(isinstance(item, int) for item in prompts):
-            return [self.generate(each, grammar, **options) for each in prompts]
-        return "".join(self.stream(prompts, grammar, **options))
-
-    def stream(self, prompt: Any, grammar: Any = None, **options: Any) -> Iterator[str]:
-        """Yield the continuation of one prompt in pieces."""
-        heal, prefill, stop = options.pop("heal", "auto"), options.pop("prefill", None), options.pop("stop", ())
-        reading = {"parse_special": True} if isinstance(prompt, (str, bytes)) else {}
-        boundary = self.engine.heal(prompt, heal, prefill, least=1, **reading)
-        budget = options.pop("max_new_tokens", 256) + boundary.n_removed
+    def _ids(self, boundary: Any, grammar: Any, most: int, options: dict[str, Any]) -> Iterator[int]:
         matcher = self.engine.matcher(grammar, prompt=boundary)
-        return pieces(self.engine, boundary, self._ids(boundary.input_ids, budget, matcher, options), stop)
-
-    def _ids(self, ids: list[int], budget: int, matcher: Any, options: dict[str, Any]) -> Iterator[list[int]]:
-        """Yield the generated ids up to the end of the text."""
-        prompt = ids or [start_id(self.engine.vocabulary)]
+        prompt = boundary.input_ids or [start_id(self.engine.vocabulary)]
         params = api.GeneratorParams(self.model)
-        params.set_search_options(**{"do_sample": False} | options | {"max_length": len(prompt) + budget})
+        params.set_search_options(**{"do_sample": False} | options | {"max_length": len(prompt) + most})
         generator = api.Generator(self.model, params)
         generator.append_tokens(np.array([prompt], dtype=np.int32))
         bitmask = self.engine.allocate_bitmask(1)
-        for _ in range(budget):
+        for _ in range(most):
             matcher.fill_bitmask(bitmask, 0)
             logits = np.array(generator.get_logits(), dtype=np.float32)
             healfsa.apply_bitmask(logits.reshape(-1, logits.shape[-1])[-1:], bitmask)
@@ -87,4 +67,4 @@ class Generator:
             matcher.accept_token(token_id)
             if matcher.is_terminated:
                 return
-            yield [token_id]
+            yield token_id

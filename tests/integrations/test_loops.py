@@ -43,6 +43,10 @@ def check(ours, toy):
     assert "".join(ours.stream(prompts[0], grammar, **options)) == wanted[0]
     free = {"max_new_tokens": 4}
     assert ours.generate(prompts[0], **free) == own.generate(prompts[0], do_sample=False, **free)
+    for cut in ("We saw The capita", 'x = 1; print("Hel'):  # masks may spell with more tokens than were cut
+        one = {"heal": 3, "max_new_tokens": 1}
+        assert ours.generate(cut, **one) == own.generate(cut, do_sample=False, **one) != ""
+    assert ours.generate("x.re", max_new_tokens=0) == ""
     text = ours.generate('A: {"name": "B', healfsa.json_schema({"enum": [{"name": "Bo"}]}), prefill='{"name": "B')
     assert text == 'o"}'
     assert ours.generate("x.re", healfsa.regex("duce[(]x[)]"), stop="(") == "duce"

@@ -17,11 +17,12 @@ import torch
 
 import healfsa
 from healfsa.healing import TextStream
+from healfsa.integrations.budget import limit, most
 from healfsa.integrations.transformers.beams import covering
 from healfsa.integrations.transformers.exact import Start, counted, draw_starts, takes_cache, with_cache
 from healfsa.integrations.transformers.processors import HealingLogitsProcessor
 from healfsa.integrations.transformers.prompts import Prepared, pad_rows
-from healfsa.integrations.transformers.stopping import StopAtBudget, StopAtStrings, spelling, text_behind
+from healfsa.integrations.transformers.stopping import StopAtBudget, StopAtStrings, text_behind
 from healfsa.integrations.transformers.streaming import Handover
 
 
@@ -127,7 +128,7 @@ class Call:
         if not going or counted(self._model, options, "num_beams") == 1:
             return [going] if going else []
         limits = dict.fromkeys(self._most(starts[at]) for at in going)
-        return [[at for at in going if self._most(starts[at]) == limit] for limit in limits]
+        return [[at for at in going if self._most(starts[at]) == each] for each in limits]
 
     def _drawn_starts(self, options: dict[str, Any]) -> list[Start]:
         """Return rows that already hold their first event."""
@@ -168,14 +169,11 @@ class Call:
 
     def _limit(self, start: Start, ids: Sequence[int]) -> int:
         """Return how many new tokens a row that begins with `ids` may have: spelling what was removed is free."""
-        boundary = self._prepared.boundaries[start.prompt]
-        removed = len(boundary.prompt_ids) - len(boundary.keep)
-        return self._budget + max(removed, spelling(self._engine.vocabulary, boundary, ids))
+        return limit(self._engine.vocabulary, self._prepared.boundaries[start.prompt], ids, self._budget)
 
     def _most(self, start: Start) -> int:
         """Return the greatest limit of a row: every owed byte spelled by a token of its own."""
-        boundary = self._prepared.boundaries[start.prompt]
-        return self._budget + max(len(boundary.prompt_ids) - len(boundary.keep), len(boundary.owed))
+        return most(self._prepared.boundaries[start.prompt], self._budget)
 
     def _criteria(self, going: list[Start], width: int) -> list[Any]:
         def limit_of(start: Start) -> Callable[[list[int]], int]:
@@ -197,13 +195,13 @@ class Call:
         ids = [*start.written, *new]
         eos = set(self._engine.vocabulary.eos_ids)
         end = next((i for i, token_id in enumerate(ids) if token_id in eos), len(ids))
-        limit = max(self._limit(start, ids), len(start.written))
-        kept = tuple(ids[: min(end, limit)])
+        last = max(self._limit(start, ids), len(start.written))
+        kept = tuple(ids[: min(end, last)])
         if (error := processor.errors.get(number)) is not None:
             return self._result(start, kept, "error", error)
         if not processor.allows(number, kept[len(start.written) :]):
             return Generation("", b"", kept, self._prepared.boundaries[start.prompt], "ruled out")
-        return self._result(start, kept, "eos" if end < min(len(ids), limit) else "length", None)
+        return self._result(start, kept, "eos" if end < min(len(ids), last) else "length", None)
 
     def _result(self, start: Start, ids: tuple[int, ...], reason: str, error: Any) -> Generation:
         boundary, vocabulary = self._prepared.boundaries[start.prompt], self._engine.vocabulary

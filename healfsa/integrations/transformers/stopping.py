@@ -26,17 +26,6 @@ def text_behind(vocabulary: Any, boundary: Any, ids: Iterable[int], stops: Seque
     return stream
 
 
-def spelling(vocabulary: Any, boundary: Any, ids: Iterable[int]) -> int:
-    """Return how many of `ids` it takes to write the owed bytes again (all of them where they do not suffice)."""
-    count = written = 0
-    for token_id in ids:
-        if written >= len(boundary.owed):
-            break
-        written += len(vocabulary.bytes_of(token_id) or b"") if token_id < vocabulary.size else 0
-        count += 1
-    return count
-
-
 class StopAtBudget(StoppingCriteria):
     """Ends a row after its budget: tokens that only spell the prompt's own bytes again do not count.
 
