@@ -10,7 +10,6 @@ Not here: tools (toolfields), compiling (engine).
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -22,7 +21,6 @@ from healfsa.server.errors import ApiError, translated
 from healfsa.server.fields import Fields
 from healfsa.server.settings import Settings
 
-log = logging.getLogger("healfsa.server")
 T = TypeVar("T")
 
 
@@ -111,12 +109,7 @@ class Constraints:
         """Return the grammar of a structural tag."""
         from healfsa.grammar.tags import structural_tag
 
-        try:
-            return self.make(param, structural_tag, value, vocabulary=self.vocabulary)
-        except (AttributeError, KeyError, TypeError, ValueError) as failure:
-            log.warning("a structural tag could not be read: %r", failure)
-            what = f"{param}: a field is missing or of a wrong type"
-            raise ApiError(what, param=param, code="invalid_grammar") from None
+        return self.make(param, structural_tag, value, vocabulary=self.vocabulary)
 
 
 def _text(param: str, value: Any) -> str:

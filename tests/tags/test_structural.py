@@ -7,9 +7,11 @@ import json
 import pytest
 import vocabularies
 from oracle import matches
+from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
+from healfsa import Vocabulary
 from healfsa.automaton import Automaton
-from healfsa.errors import GrammarError, SchemaError, UnsupportedFeature, VocabularyError
+from healfsa.errors import GrammarError, LimitExceeded, SchemaError, UnsupportedFeature, VocabularyError
 from healfsa.grammar.tags import structural_tag
 
 NUMBER = {"type": "regex", "pattern": "[0-9]+"}
@@ -170,3 +172,78 @@ def test_spelled_special_tokens_become_symbols():
 def test_wrong_input(source, error, message):
     with pytest.raises(error, match=message):
         structural_tag(source)
+
+
+WRONG = [
+    ({"type": "sequence", "elements": [{"type": "any_text", "excludes": 1}]}, "/elements/0/excludes"),
+    ({"type": "any_text", "excludes": ["a", None]}, "/excludes/1"),
+    ({"type": "any_text", "max_chars": "3"}, "/max_chars"),
+    ({"type": "any_text", "max_chars": -1}, "#"),
+    ({"type": "any_text", "max_char": 3}, "#"),
+    ({"type": "const_string", "value": 3}, "/value"),
+    ({"type": "json_schema", "json_schema": OBJECT, "style": []}, "/style"),
+    ({"type": "json_schema", "json_schema": OBJECT, "any_order": "false"}, "/any_order"),
+    ({"type": "json_schema", "json_schema": OBJECT, "max_whitespace_cnt": True}, "/max_whitespace_cnt"),
+    ({"type": "json_schema", "json_schema": [OBJECT]}, "/json_schema"),
+    ({"type": "grammar", "grammar": 'root ::= "a"', "syntax": "peg"}, "/syntax"),
+    ({"type": "token", "token": ["<|call|>"]}, "/token"),
+    ({"type": "token", "token": True}, "/token"),
+    ({"type": "or", "elements": {}}, "/elements"),
+    ({"type": "optional", "content": None}, "/content"),
+    ({"type": "tag", "begin": 1, "content": NUMBER, "end": ""}, "/begin"),
+    ({"type": "tag", "begin": "", "content": NUMBER, "end": ["a", 2]}, "/end/1"),
+    ({"type": "tag", "begin": "", "content": NUMBER, "end": {"type": "token"}}, "/end/token"),
+    ({"type": "triggered_tags", "triggers": [3], "tags": [TAG]}, "/triggers/0"),
+    ({"type": "triggered_tags", "triggers": ["<"], "tags": ["a"]}, "/tags/0"),
+    ({"type": "token_triggered_tags", "trigger_tokens": [{}], "tags": [TAG]}, "/trigger_tokens/0"),
+    ({"type": "tags_with_separator", "tags": [TAG], "separator": 1}, "/separator"),
+    ({"type": "tags_with_separator", "tags": [TAG], "at_least_one": 1}, "/at_least_one"),
+    ({"type": "repeat", "content": NUMBER, "min": 2.0, "max": 3}, "/min"),
+    ({"type": "repeat", "content": NUMBER, "min": 2, "max": 1}, "#"),
+    ({"type": "dispatch", "rules": [["a"]]}, "/rules/0"),
+    ({"type": "dispatch", "rules": [[1, NUMBER]]}, "/rules/0/0"),
+    ({"type": "dispatch", "rules": [["a", NUMBER]], "loop": "no"}, "/loop"),
+    ({"structures": [{"begin": "<a", "schema": 3, "end": ""}], "triggers": ["<a"]}, "/structures/0/schema"),
+    ({"structures": [3], "triggers": ["<a"]}, "/structures/0"),
+    ({"structures": []}, "#"),
+]
+
+
+@pytest.mark.parametrize(("source", "place"), WRONG, ids=[place for _, place in WRONG])
+def test_a_wrong_field_is_named_by_its_pointer(source, place):
+    with pytest.raises(SchemaError) as caught:
+        structural_tag(source)
+    assert (caught.value.pointer or "#") == place and str(caught.value).startswith(f"at {place}: ")
+
+
+def test_nesting_is_bounded():
+    def nested(depth):
+        value = {"type": "any_text"}
+        for _ in range(depth):
+            value = {"type": "sequence", "elements": [value]}
+        return value
+
+    structural_tag(nested(50))
+    for source in (nested(61), nested(3000), "[" * 100_000):
+        with pytest.raises(LimitExceeded, match="depth"):
+            structural_tag(source)
+
+
+def test_the_older_form_takes_the_schema_as_text():
+    source = {"structures": [{"begin": "<f>", "schema": '{"type": "boolean"}', "end": "</f>"}], "triggers": ["<f>"]}
+    assert matches(structural_tag(source).expression, b"so <f>true</f>")
+    source["structures"][0]["schema"] = "{"
+    with pytest.raises(GrammarError, match="/structures/0/schema"):
+        structural_tag(source)
+
+
+def test_excluded_tokens_of_a_dispatch():
+    tokenizer = Tokenizer(models.BPE({c: i for i, c in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}, []))
+    tokenizer.add_special_tokens([AddedToken("<tool>", special=True)])
+    tokenizer.add_tokens([AddedToken("<note>", special=False)])
+    vocabulary = Vocabulary.from_tokenizer(tokenizer, eos_ids=[])
+    dispatch = {"type": "token_dispatch", "rules": [["<tool>", {"type": "const_string", "value": "x"}]]}
+    free = structural_tag(dispatch, vocabulary=vocabulary)
+    held = structural_tag({**dispatch, "exclude_tokens": ["<note>", "<tool>"]}, vocabulary=vocabulary)
+    assert matches(free.expression, b"a <note>") and not matches(held.expression, b"a <note>")
+    assert matches(held.expression, b"a <not")

@@ -16,12 +16,15 @@ from typing import Any
 
 from healfsa.arguments import listed, shown
 from healfsa.arguments import vocabulary as known_vocabulary
-from healfsa.errors import GrammarError, SchemaError, UnsupportedFeature, VocabularyError
+from healfsa.errors import GrammarError, LimitExceeded, SchemaError, UnsupportedFeature, VocabularyError
 from healfsa.grammar import expression as ex
 from healfsa.grammar.grammar import Grammar
 from healfsa.grammar.tags import formats as f
+from healfsa.grammar.tags.fields import NEEDED, Place, text_at, token_at
 from healfsa.grammar.tags.template import marked, to_expression
 from healfsa.grammar.utf8 import CHARACTER, TEXT
+
+MOST_DEPTH = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,27 +80,41 @@ def structural_tag(source: str | Mapping[str, Any], vocabulary: Any = None, *, s
     if "format" in value:
         return reader.read(value["format"], "/format")
     if "structures" in value:
-        return reader.read(_from_legacy(value), "")
+        return reader.read(_from_legacy(Place(value, "")), "")
     return reader.read(value, "")
 
 
 def _loads(source: str | Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(source, str):
-        try:
-            source = json.loads(source)
-        except ValueError as error:
-            raise GrammarError(f"the structural tag is not JSON: {error}") from None
+        source = loaded(source, "the structural tag")
     if not isinstance(source, Mapping):
         raise GrammarError(f"a structural tag is a JSON object, not {type(source).__name__}")
     return source
 
 
-def _from_legacy(value: Mapping[str, Any]) -> dict[str, Any]:
-    tags = [
-        {"begin": s["begin"], "content": {"type": "json_schema", "json_schema": s["schema"]}, "end": s["end"]}
-        for s in value["structures"]
-    ]
-    return {"type": "triggered_tags", "triggers": value["triggers"], "tags": tags}
+def loaded(text: str, what: str) -> Any:
+    """Return the value of a JSON text."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise GrammarError(f"{what} is not JSON: {error}") from None
+    except RecursionError:
+        raise LimitExceeded("depth", MOST_DEPTH + 1, MOST_DEPTH, what) from None
+
+
+def _from_legacy(place: Place) -> dict[str, Any]:
+    """Return the older form as a format; its tags are read as the newer ones are."""
+
+    def tag(value: Any, pointer: str) -> dict[str, Any]:
+        inner = Place.of(value, pointer, "a structure")
+        given = inner.raw("schema")
+        schema = (
+            loaded(given, f"at {inner.at('schema')}: the schema") if isinstance(given, str) else inner.schema("schema")
+        )
+        content = {"type": "json_schema", "json_schema": schema}
+        return {"begin": inner.text("begin"), "content": content, "end": inner.text("end", "")}
+
+    return {"type": "triggered_tags", "triggers": place.texts("triggers"), "tags": place.each("structures", tag)}
 
 
 class _Reader:
@@ -106,38 +123,42 @@ class _Reader:
     def __init__(self, names: Names, specials: tuple[str, ...]) -> None:
         self.names = names
         self.specials = specials
+        self._depth = 0
 
     def read(self, value: Any, pointer: str) -> Grammar:
         """Return the grammar of one format."""
-        if not isinstance(value, Mapping):
-            raise SchemaError("a format is an object", pointer, "type")
-        kind = value.get("type")
+        place = Place.of(value, pointer, "a format")
+        kind = place.raw("type")
         method = _KINDS.get(kind) if isinstance(kind, str) else None
         if method is None:
-            raise SchemaError(
-                f"unknown format type {kind!r}", pointer, "type", hint=f"known: {', '.join(sorted(_KINDS))}"
-            )
-        if value.get("max_tokens") is not None:
+            what = f"unknown format type {shown(kind)}"
+            raise SchemaError(what, pointer, "type", hint=f"known: {', '.join(sorted(_KINDS))}")
+        if place.raw("max_tokens") is not None:
             raise UnsupportedFeature("max_tokens", pointer=pointer, instead="max_chars, or a stop in the caller")
-        return method(self, value, pointer)
+        self._depth += 1
+        if self._depth > MOST_DEPTH:
+            raise LimitExceeded("depth", self._depth, MOST_DEPTH, "nesting of the structural tag")
+        try:
+            found = method(self, place)
+        except GrammarError as error:
+            if type(error) is GrammarError:  # a block knows what is wrong with it, not where it stands
+                raise SchemaError(error.message, pointer, hint=error.hint) from None
+            raise
+        place.finish()
+        self._depth -= 1
+        return found
 
-    def field(self, value: Mapping[str, Any], name: str, kind: type | tuple[type, ...], pointer: str) -> Any:
-        """Return a field that must be there."""
-        if name not in value or not isinstance(value[name], kind):
-            raise SchemaError(f"the field {name!r} is missing or of the wrong type", pointer, name)
-        return value[name]
-
-    def formats(self, value: Mapping[str, Any], name: str, pointer: str) -> list[Grammar]:
-        """Return the grammars of a list of formats."""
-        items = self.field(value, name, list, pointer)
-        return [self.read(item, f"{pointer}/{name}/{index}") for index, item in enumerate(items)]
+    def content(self, place: Place) -> Grammar:
+        """Return the grammar of the field `content`."""
+        return self.read(place.raw("content"), place.at("content"))
 
     def text(self, text: str) -> Grammar:
         """Return constant text, special tokens in it as symbols."""
         return f.built("const", to_expression(marked(text, self.specials)), (), text, self.specials)
 
-    def token(self, token: int | str, pointer: str) -> Grammar:
+    def token(self, value: Any, pointer: str) -> Grammar:
         """Return one token, given by id or by name."""
+        token = token_at(value, pointer)
         if isinstance(token, int):
             named = [name for name, number in self.names.specials.items() if number == token]
             if not named:
@@ -149,8 +170,9 @@ class _Reader:
             raise VocabularyError(f"at {pointer}: the tokenizer has no special token {token!r}")
         return f.special(token)
 
-    def any_id(self, token: int | str, pointer: str) -> int:
+    def any_id(self, value: Any, pointer: str) -> int:
         """Return the id of a token, given by id or by the name of a special or added token."""
+        token = token_at(value, pointer)
         if isinstance(token, int):
             return token
         named = {**self.names.specials, **self.names.vocabulary.added_text}
@@ -158,57 +180,62 @@ class _Reader:
             raise VocabularyError(f"at {pointer}: the tokenizer has no special or added token {token!r}")
         return named[token]
 
+    def excluded(self, place: Place) -> list[str]:
+        """Return the texts among the excluded tokens; special tokens do not occur in free text anyway."""
+        grammars = place.each("exclude_tokens", self.token, [])
+        return [grammar.source for grammar in grammars if isinstance(grammar.expression, ex.Literal)]
+
     def mark(self, value: Any, pointer: str) -> Grammar:
-        """Return a `begin`, an `end` or a trigger: a string or a token format."""
+        """Return a `begin` or an `end`: a string or a token format."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping) and value.get("type") == "token":
-            return self.token(value.get("token", ""), pointer)
-        raise SchemaError("a string or a token format is needed", pointer)
+            return self.token(value.get("token"), f"{pointer}/token")
+        raise SchemaError(f"a string or a token format is needed, not {shown(value)}", pointer)
 
     def tag(self, value: Any, pointer: str) -> f.Tag:
         """Return a tag."""
-        if not isinstance(value, Mapping):
-            raise SchemaError("a tag is an object", pointer)
-        ends = value.get("end", "")
-        ends = ends if isinstance(ends, list) else [ends]
-        begin = self.mark(value.get("begin"), f"{pointer}/begin")
-        content = self.read(value.get("content"), f"{pointer}/content")
-        return f.tag(begin, content, [self.mark(end, f"{pointer}/end") for end in ends])
+        return self.tag_at(Place.of(value, pointer, "a tag"))
 
-    def tags(self, value: Mapping[str, Any], pointer: str) -> list[f.Tag]:
-        """Return the tags of a list."""
-        return [self.tag(t, f"{pointer}/tags/{i}") for i, t in enumerate(self.field(value, "tags", list, pointer))]
+    def tag_at(self, place: Place) -> f.Tag:
+        """Return the tag of an object."""
+        end = place.raw("end", "")
+        ends = place.each("end", self.mark) if isinstance(end, list) else [self.mark(end, place.at("end"))]
+        begin, content = self.mark(place.raw("begin"), place.at("begin")), self.content(place)
+        place.finish()
+        return f.tag(begin, content, ends)
 
 
-def _const(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
-    return reader.text(reader.field(value, "value", str, pointer))
+def _const(reader: _Reader, place: Place) -> Grammar:
+    return reader.text(place.text("value"))
 
 
-def _json_schema(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
-    schema = reader.field(value, "json_schema", (Mapping, bool), pointer)
-    style: Any = value.get("style", "json")
-    if style == "json" and (value.get("any_order") or value.get("max_whitespace_cnt") is not None):
-        from healfsa.grammar.json_schema.style import Style
-
-        limit = value.get("max_whitespace_cnt")
-        order = "any" if value.get("any_order") else "schema"
-        style = Style(white_space="any" if limit is not None else "spaced", white_space_limit=limit, key_order=order)
-    found = f.schema(schema, style)
-    return found & f.any_text(value["excludes"]) if value.get("excludes") else found
+def _json_schema(reader: _Reader, place: Place) -> Grammar:
+    schema, style = place.schema("json_schema"), place.text("style", "json")
+    limit, free = place.whole("max_whitespace_cnt", None), place.flag("any_order")
+    found = f.schema(schema, _json_style(limit, free) if style == "json" and (free or limit is not None) else style)
+    excludes = place.texts("excludes", [])
+    return found & f.any_text(excludes) if excludes else found
 
 
-def _qwen_parameters(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
-    return f.schema(reader.field(value, "json_schema", (Mapping, bool), pointer), "qwen_xml")
+def _json_style(limit: int | None, any_order: bool) -> Any:
+    from healfsa.grammar.json_schema.style import Style
+
+    order = "any" if any_order else "schema"
+    return Style(white_space="any" if limit is not None else "spaced", white_space_limit=limit, key_order=order)
 
 
-def _any_text(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
-    return f.any_text(value.get("excludes") or (), value.get("max_chars"))
+def _qwen_parameters(reader: _Reader, place: Place) -> Grammar:
+    return f.schema(place.schema("json_schema"), "qwen_xml")
 
 
-def _grammar(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
-    text = reader.field(value, "grammar", str, pointer)
-    if value.get("syntax", "ebnf") == "lark":
+def _any_text(reader: _Reader, place: Place) -> Grammar:
+    return f.any_text(place.texts("excludes", []), place.whole("max_chars", None))
+
+
+def _grammar(reader: _Reader, place: Place) -> Grammar:
+    text = place.text("grammar")
+    if place.name("syntax", ("ebnf", "gbnf", "lark")) == "lark":
         from healfsa.grammar.textgrammar import lark
 
         return lark(text)
@@ -217,28 +244,32 @@ def _grammar(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar
     return gbnf(text)
 
 
-def _regex(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
-    return f.regex(reader.field(value, "pattern", str, pointer), dialect="ecma")
+def _regex(reader: _Reader, place: Place) -> Grammar:
+    return f.regex(place.text("pattern"), dialect="ecma")
 
 
-def _token(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
-    return reader.token(reader.field(value, "token", (int, str), pointer), pointer)
+def _token(reader: _Reader, place: Place) -> Grammar:
+    return reader.token(place.raw("token", NEEDED), place.at("token"))
 
 
-def _one_token(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
+def _one_token(reader: _Reader, place: Place) -> Grammar:
     """Return the texts of single tokens, but for some; special tokens are symbols, the end of the text is none."""
     if not reader.names.known:
-        raise UnsupportedFeature("exclude_token", pointer=pointer, instead="pass the vocabulary", detail="none given")
-    excluded = [reader.any_id(token, pointer) for token in value.get("exclude_tokens") or ()]
+        raise UnsupportedFeature(
+            "exclude_token", pointer=place.pointer, instead="pass the vocabulary", detail="none given"
+        )
+    excluded = place.each("exclude_tokens", reader.any_id, [])
     names = [n for n, i in reader.names.specials.items() if i not in reader.names.eos and i not in excluded]
     marks = ex.choice(*(ex.Special(name) for name in sorted(names)))
     return f.built("exclude_token", ex.choice(reader.names.spelled(excluded), marks), (), sorted(excluded))
 
 
-def _any_tokens(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
+def _any_tokens(reader: _Reader, place: Place) -> Grammar:
     if not reader.names.known:
-        raise UnsupportedFeature("any_tokens", pointer=pointer, instead="pass the vocabulary", detail="none given")
-    excluded = [reader.token(token, pointer) for token in value.get("exclude_tokens") or ()]
+        raise UnsupportedFeature(
+            "any_tokens", pointer=place.pointer, instead="pass the vocabulary", detail="none given"
+        )
+    excluded = place.each("exclude_tokens", reader.token, [])
     banned = {g.expression.name for g in excluded if isinstance(g.expression, ex.Special)}
     texts = [g.source for g in excluded if not isinstance(g.expression, ex.Special)]
     names = [n for n, i in reader.names.specials.items() if n not in banned and i not in reader.names.eos]
@@ -247,61 +278,71 @@ def _any_tokens(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Gram
     return f.built("any_tokens", ex.concat(gaps, ex.repeat(ex.concat(marks, gaps))), (), sorted(names), texts)
 
 
-def _sequence(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
-    return f.sequence(*reader.formats(value, "elements", pointer))
+def _sequence(reader: _Reader, place: Place) -> Grammar:
+    return f.sequence(*place.each("elements", reader.read))
 
 
-def _or(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
-    return f.alternatives(*reader.formats(value, "elements", pointer))
+def _or(reader: _Reader, place: Place) -> Grammar:
+    return f.alternatives(*place.each("elements", reader.read))
 
 
-def _tag(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
-    return reader.tag(value, pointer).grammar
+def _tag(reader: _Reader, place: Place) -> Grammar:
+    return reader.tag_at(place).grammar
 
 
-def _triggered(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
-    triggers = [reader.text(t) for t in reader.field(value, "triggers", list, pointer)]
-    return f.triggered(reader.tags(value, pointer), triggers, **_flags(value), excludes=value.get("excludes") or ())
+def _triggered(reader: _Reader, place: Place) -> Grammar:
+    triggers = [reader.text(trigger) for trigger in place.texts("triggers")]
+    tags = place.each("tags", reader.tag)
+    return f.triggered(tags, triggers, **_flags(place), excludes=place.texts("excludes", []))
 
 
-def _token_triggered(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
-    triggers = [reader.token(t, pointer) for t in reader.field(value, "trigger_tokens", list, pointer)]
-    excluded = [reader.token(t, pointer) for t in value.get("exclude_tokens") or ()]
-    texts = [g.source for g in excluded if isinstance(g.expression, ex.Literal)]
-    return f.triggered(reader.tags(value, pointer), triggers, **_flags(value), excludes=texts)
+def _token_triggered(reader: _Reader, place: Place) -> Grammar:
+    triggers = place.each("trigger_tokens", reader.token)
+    tags, excludes = place.each("tags", reader.tag), reader.excluded(place)
+    return f.triggered(tags, triggers, **_flags(place), excludes=excludes)
 
 
-def _separated(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
-    return f.separated(reader.tags(value, pointer), reader.text(value.get("separator", "")), **_flags(value))
+def _separated(reader: _Reader, place: Place) -> Grammar:
+    return f.separated(place.each("tags", reader.tag), reader.text(place.text("separator", "")), **_flags(place))
 
 
-def _flags(value: Mapping[str, Any]) -> dict[str, bool]:
-    return {name: bool(value.get(name, False)) for name in ("at_least_one", "stop_after_first")}
+def _flags(place: Place) -> dict[str, bool]:
+    return {name: place.flag(name) for name in ("at_least_one", "stop_after_first")}
 
 
-def _times(least: int, most: int | None) -> Callable[[_Reader, Mapping[str, Any], str], Grammar]:
-    def read(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
-        return f.repeat(reader.read(value.get("content"), f"{pointer}/content"), least, most)
-
-    return read
+def _times(least: int, most: int | None) -> Callable[[_Reader, Place], Grammar]:
+    return lambda reader, place: f.repeat(reader.content(place), least, most)
 
 
-def _repeat(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
-    most = reader.field(value, "max", int, pointer)
-    content = reader.read(value.get("content"), f"{pointer}/content")
-    return f.repeat(content, reader.field(value, "min", int, pointer), None if most < 0 else most)
+def _repeat(reader: _Reader, place: Place) -> Grammar:
+    least, most = place.whole("min"), place.whole("max")
+    return f.repeat(reader.content(place), least, None if most < 0 else most)
 
 
-def _dispatch(reader: _Reader, value: Mapping[str, Any], pointer: str) -> Grammar:
-    by_token = value["type"] == "token_dispatch"
-    rules = []
-    for index, (pattern, content) in enumerate(reader.field(value, "rules", list, pointer)):
-        mark = reader.token(pattern, pointer) if by_token else reader.text(pattern)
-        rules.append((mark, reader.read(content, f"{pointer}/rules/{index}/1")))
-    return f.dispatch(rules, loop=value.get("loop", True), excludes=value.get("excludes") or ())
+def _dispatch(reader: _Reader, place: Place) -> Grammar:
+    def rule(value: Any, pointer: str) -> tuple[Grammar, Grammar]:
+        pattern, content = _pair(value, pointer)
+        return reader.text(text_at(pattern, f"{pointer}/0")), reader.read(content, f"{pointer}/1")
+
+    return f.dispatch(place.each("rules", rule), loop=place.flag("loop", True), excludes=place.texts("excludes", []))
 
 
-_KINDS: dict[str, Callable[[_Reader, Mapping[str, Any], str], Grammar]] = {
+def _token_dispatch(reader: _Reader, place: Place) -> Grammar:
+    def rule(value: Any, pointer: str) -> tuple[Grammar, Grammar]:
+        pattern, content = _pair(value, pointer)
+        return reader.token(pattern, f"{pointer}/0"), reader.read(content, f"{pointer}/1")
+
+    rules, excludes = place.each("rules", rule), reader.excluded(place)
+    return f.dispatch(rules, loop=place.flag("loop", True), excludes=excludes)
+
+
+def _pair(value: Any, pointer: str) -> list[Any]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise SchemaError(f"a rule is a pair of a pattern and its content, not {shown(value)}", pointer)
+    return value
+
+
+_KINDS: dict[str, Callable[[_Reader, Place], Grammar]] = {
     "const_string": _const,
     "json_schema": _json_schema,
     "qwen_xml_parameter": _qwen_parameters,
@@ -322,5 +363,5 @@ _KINDS: dict[str, Callable[[_Reader, Mapping[str, Any], str], Grammar]] = {
     "star": _times(0, None),
     "repeat": _repeat,
     "dispatch": _dispatch,
-    "token_dispatch": _dispatch,
+    "token_dispatch": _token_dispatch,
 }
