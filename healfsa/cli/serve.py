@@ -19,6 +19,7 @@ from healfsa.cli.inputs import among, checked_policy, policy
 from healfsa.errors import MissingExtra
 
 DTYPES = ("float32", "bfloat16", "float16")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 KINDS = ("auto", "vllm", "sglang", "llamacpp")
 
 Models = Annotated[
@@ -78,11 +79,13 @@ def serve(
     - `healfsa serve --upstream http://127.0.0.1:8001 --tokenizer path/to/tokenizer`
     """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    _check_models(model or [""], upstream, tokenizer)
+    keys = _keys(api_key, api_key_file)
     _needed()
     from healfsa.server import Settings
 
     settings = Settings(
-        api_keys=_keys(api_key, api_key_file), rows=rows, queue=queue, request_seconds=seconds,
+        api_keys=keys, rows=rows, queue=queue, request_seconds=seconds,
         cache_tokens=cache_tokens, prefix_bytes=prefix_mb << 20, grammar_bytes=grammar_mb << 20, heal=policy(heal),
         tool_style=tool_style, unknown_fields=unknown_fields, playground=playground,
     )  # fmt: skip
@@ -91,6 +94,8 @@ def serve(
         served, metrics = _upstream(settings, upstream, upstream_kind, upstream_key, tokenizer, model)
     else:
         served, metrics = _embedded(settings, model or [""], options)
+    if not keys and host not in LOOPBACK:
+        typer.echo(f"anyone who reaches {host} can use this server: --api-key asks for a key", err=True)
     _run(served, settings, metrics, host, port)
 
 
@@ -118,10 +123,32 @@ def _needed() -> None:
             raise MissingExtra("serve", package) from missing
 
 
+def _check_models(models: list[str], upstream: str | None, tokenizer: str | None) -> None:
+    """Refuse models of one name, and options that would have no effect."""
+    if upstream is not None and len(models) > 1:
+        raise typer.BadParameter("an upstream has one model.", param_hint="--model")
+    if upstream is None and tokenizer is not None:
+        raise typer.BadParameter("it is that of an upstream's model: say --upstream, too.", param_hint="--tokenizer")
+    names = [named(text)[0] for text in models]
+    for name in names:
+        if not name or names.count(name) > 1:
+            what = "more than one model is" if name else "a model is"
+            raise typer.BadParameter(f"{what} called {name!r}: say NAME=FOLDER.", param_hint="--model")
+
+
 def _keys(given: Sequence[str] | None, path: Path | None) -> tuple[str, ...]:
-    listed = list(given or ())
+    """Return the keys that clients may send; an option that gives none would leave the server open."""
+    listed = [key.strip() for key in given or ()]
+    if not all(listed):
+        raise typer.BadParameter("a key must not be empty.", param_hint="--api-key")
     if path is not None:
-        listed += path.read_text(encoding="utf-8").split()
+        try:
+            inside = path.read_text(encoding="utf-8").split()
+        except UnicodeDecodeError:
+            raise typer.BadParameter("it is no text.", param_hint="--api-key-file") from None
+        if not inside:
+            raise typer.BadParameter("there is no key in it.", param_hint="--api-key-file")
+        listed += inside
     return tuple(listed)
 
 

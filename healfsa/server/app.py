@@ -99,7 +99,8 @@ def _authorised(settings: Settings, request: Request) -> None:
     """Refuse a request without a known key."""
     if not settings.api_keys or request.url.path in OPEN:
         return
-    given = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
+    scheme, _, key = request.headers.get("authorization", "").partition(" ")
+    given = key.strip().encode() if scheme.lower() == "bearer" else b""
     if not any(hmac.compare_digest(given, key.encode()) for key in settings.api_keys):
         raise ApiError("a valid API key is needed", status=401, kind="authentication_error", code="invalid_api_key")
 

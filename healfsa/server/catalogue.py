@@ -23,8 +23,11 @@ from healfsa.server.settings import Settings
 class Backend(Protocol):
     """What works on jobs."""
 
+    def prepare(self, job: Job) -> None:
+        """Do what takes long, in a worker thread; raise `ApiError` where the job cannot be done."""
+
     def submit(self, jobs: Iterable[Job]) -> None:
-        """Queue jobs, or raise `ApiError`."""
+        """Queue prepared jobs, or raise `ApiError`."""
 
     def close(self, seconds: float = 30.0) -> None:
         """Finish what runs and stop."""

@@ -24,7 +24,7 @@ from healfsa.server.constraints import Constraint, Constraints
 from healfsa.server.context import Context, new_id, now
 from healfsa.server.covers import covers_of
 from healfsa.server.errors import ApiError
-from healfsa.server.exchange import Exchange, counted, gathered, submitted, usage
+from healfsa.server.exchange import Exchange, counted, gathered, usage
 from healfsa.server.fields import Fields
 from healfsa.server.job import Finished, Job
 from healfsa.server.plan import MOST_LOGPROBS, Plan, compiled, healed, make_job, read_plan
@@ -57,8 +57,8 @@ async def chat_completions(request: Request) -> Response:
     """Answer a request."""
     context: Context = request.app.state.context
     fields = await context.fields(request)
-    wanted = await context.apart(lambda: read(context, fields))
-    exchange = submitted(context.mailbox, wanted.served, wanted.make)
+    wanted, exchange = await context.ready(lambda: read(context, fields))
+    exchange.submit()
     head = {"id": new_id("chatcmpl-"), "created": now(), "model": wanted.served.name, "system_fingerprint": None}
     if wanted.stream.wanted:
         return sse.response(sse.guarded(_stream(wanted, exchange, head)), wanted.headers)

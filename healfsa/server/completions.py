@@ -8,7 +8,7 @@ Not here: prompts' forms (prompts), log-probabilities' shape (scores).
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from starlette.requests import Request
@@ -20,7 +20,7 @@ from healfsa.server.constraints import Constraints
 from healfsa.server.context import Context, new_id, now
 from healfsa.server.covers import covers_of
 from healfsa.server.errors import ApiError
-from healfsa.server.exchange import Exchange, counted, gathered, submitted, usage
+from healfsa.server.exchange import Exchange, counted, gathered, usage
 from healfsa.server.fields import Fields
 from healfsa.server.job import Event, Finished, Job, PromptScores
 from healfsa.server.plan import MOST_LOGPROBS, Plan, Prompt, compiled, healed, make_job, read_plan, with_ending
@@ -47,8 +47,8 @@ async def completions(request: Request) -> Response:
     """Answer a request."""
     context: Context = request.app.state.context
     fields = await context.fields(request)
-    wanted = await context.apart(lambda: read(context, fields))
-    exchange = submitted(context.mailbox, wanted.served, wanted.make)
+    wanted, exchange = await context.ready(lambda: read(context, fields))
+    exchange.submit()
     head = {"id": new_id("cmpl-"), "object": "text_completion", "created": now(), "model": wanted.served.name}
     if wanted.stream.wanted:
         return sse.response(sse.guarded(_stream(wanted, exchange, head)), wanted.headers)
@@ -62,6 +62,8 @@ def read(context: Context, fields: Fields) -> Completion:
     logprobs = fields.number("logprobs", int, 0, MOST_LOGPROBS)
     budget = fields.number("max_tokens", int, 0, settings.max_tokens, settings.default_tokens)
     plan = read_plan(fields, served, settings, budget, logprobs)
+    if fields.number("best_of", int, 1, settings.max_choices, plan.choices) != plan.choices:
+        raise fields.wrong("best_of", "other than n is not supported by this server", "unsupported_field")
     prompts = read_prompts(fields, served, settings)
     echo = fields.get("echo", bool, False)
     constraint = Constraints(settings, served.vocabulary).read(fields)
@@ -89,7 +91,7 @@ def read(context: Context, fields: Fields) -> Completion:
 
 
 def _with_scores(plan: Plan, n: int) -> Plan:
-    return Plan(plan.sampling, plan.ends, plan.stops, plan.choices, plan.heal, n, False)
+    return replace(plan, scores=n, reuse=False)
 
 
 def _scores(wanted: Completion, exchange: Exchange, place: int) -> CompletionScores | None:

@@ -13,19 +13,35 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import anyio
 from starlette.requests import Request
 
 from healfsa.server.catalogue import Catalogue, Served
-from healfsa.server.errors import ApiError
-from healfsa.server.exchange import Mailbox
+from healfsa.server.errors import ApiError, busy
+from healfsa.server.exchange import Exchange, Mailbox
 from healfsa.server.fields import Fields, depth
+from healfsa.server.job import Job
 from healfsa.server.metrics import Metrics
 from healfsa.server.settings import Settings
 
 T = TypeVar("T")
+
+
+class Wanted(Protocol):
+    """A request that was found to be right."""
+
+    @property
+    def served(self) -> Served:
+        """The model."""
+
+    @property
+    def make(self) -> Callable[[Exchange], list[Job]]:
+        """Makes its jobs."""
+
+
+W = TypeVar("W", bound=Wanted)
 THREADS = 4
 
 
@@ -40,8 +56,28 @@ class Context:
     limiter: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(THREADS))
 
     async def apart(self, work: Callable[[], T]) -> T:
-        """Run `work` in a worker thread."""
+        """Run `work` in a worker thread.
+
+        Raises
+        ------
+        ApiError
+            As many wait for a thread as may wait for a row.
+        """
+        waiting = self.limiter.statistics().tasks_waiting
+        if waiting >= self.settings.queue:
+            raise busy(waiting)
         return await anyio.to_thread.run_sync(work, limiter=self.limiter)
+
+    async def ready(self, read: Callable[[], W]) -> tuple[W, Exchange]:
+        """Return what a route reads, and the jobs of it, ready to be queued; made in a worker thread."""
+        exchange = self.mailbox.exchange()
+
+        def work() -> W:
+            wanted = read()
+            exchange.prepare(wanted.served, wanted.make)
+            return wanted
+
+        return await self.apart(work), exchange
 
     async def fields(self, request: Request) -> Fields:
         """Return the fields of a request's JSON body.
@@ -79,7 +115,8 @@ class Context:
     def finish(self, fields: Fields) -> dict[str, str]:
         """Refuse fields that were not honoured; return headers that name those passed over."""
         ignored = fields.finish(self.settings.unknown_fields == "error")
-        return {"x-healfsa-ignored": ", ".join(ignored)[:500]} if ignored else {}
+        names = ", ".join(name.encode("unicode_escape").decode() for name in ignored)  # headers are ASCII
+        return {"x-healfsa-ignored": names[:500]} if ignored else {}
 
 
 def _no_number(name: str) -> float:

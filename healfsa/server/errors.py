@@ -23,6 +23,7 @@ from healfsa.errors import (
 log = logging.getLogger("healfsa.server")
 
 INVALID = "invalid_request_error"
+MOST_MESSAGE, MOST_PARAM = 2000, 200  # characters; what a request spells is repeated in its refusal only so far
 
 
 class ApiError(HealFSAError):
@@ -58,8 +59,13 @@ class ApiError(HealFSAError):
 
     def body(self) -> dict[str, Any]:
         """Return the JSON value to send."""
-        error = {"message": str(self), "type": self.kind, "param": self.param, "code": self.code}
+        param = None if self.param is None else _clipped(self.param, MOST_PARAM)
+        error = {"message": _clipped(str(self), MOST_MESSAGE), "type": self.kind, "param": param, "code": self.code}
         return {"error": error}
+
+
+def _clipped(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 4] + " ..."
 
 
 def busy(waiting: int) -> ApiError:

@@ -60,6 +60,19 @@ class Exchange:
         self.mailbox = mailbox
         self.queue: asyncio.Queue[tuple[int, int, Event]] = asyncio.Queue()
         self.jobs: list[Job] = []
+        self._submit: Callable[[list[Job]], None] = lambda jobs: None
+
+    def prepare(self, served: Served, make: Callable[[Exchange], list[Job]]) -> None:
+        """Make the jobs of a request, and all that their backend needs; any thread."""
+        self.jobs = make(self)
+        for job in self.jobs:
+            job.flush = self.mailbox.flush
+            served.backend.prepare(job)
+        self._submit = served.backend.submit
+
+    def submit(self) -> None:
+        """Queue the jobs; inside the loop."""
+        self._submit(self.jobs)
 
     def sink(self, place: int) -> Sink:
         """Return the sink of job number `place`."""
@@ -124,22 +137,6 @@ class Answers:
             self.choices[place][number].pieces.append(event)
         elif isinstance(event, Finished):
             self.choices[place][number].finished = event
-
-
-def prepared(mailbox: Mailbox, make: Callable[[Exchange], list[Job]]) -> Exchange:
-    """Make the jobs of a request."""
-    exchange = mailbox.exchange()
-    exchange.jobs = make(exchange)
-    for job in exchange.jobs:
-        job.flush = mailbox.flush
-    return exchange
-
-
-def submitted(mailbox: Mailbox, served: Served, make: Callable[[Exchange], list[Job]]) -> Exchange:
-    """Make the jobs of a request and queue them."""
-    exchange = prepared(mailbox, make)
-    served.backend.submit(exchange.jobs)
-    return exchange
 
 
 async def gathered(exchange: Exchange, request: Request) -> Answers:

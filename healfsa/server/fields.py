@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -34,7 +35,8 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "return_token_ids": (False,), "return_tokens_as_token_ids": (False,), "lora_path": (), "logits_processors": ([],),
     "custom_logit_processor": (), "custom_params": ({},), "vllm_xargs": ({},), "stop_regex": ([], ""),
     "no_stop_trim": (False,), "chat_template": (), "documents": ([],), "include_reasoning": (True,),
-    "spaces_between_special_tokens": (True,), "allowed_token_ids": ([],), "guided_whitespace_pattern": (),
+    "spaces_between_special_tokens": (True,), "skip_special_tokens": (True,), "detokenize": (True,),
+    "allowed_token_ids": ([],), "guided_whitespace_pattern": (),
     "mm_processor_kwargs": ({},), "kv_transfer_params": ({},), "thinking_token_budget": (), "n_probs": (0,),
     "separate_reasoning": (True, False), "stream_reasoning": (True, False), "return_hidden_states": (False,),
     "echo_prompt": (False,), "dry_base": (1.75,), "post_sampling_probs": (False,), "samplers": (),
@@ -64,6 +66,7 @@ class Fields:
         self._value = value
         self._path = path
         self._read: set[str] = set()
+        self.arrived = time.monotonic()  # what is late is counted from here, the building of grammars included
 
     def path(self, name: str) -> str:
         """Return the full name of a field."""

@@ -158,6 +158,8 @@ class Job:
         What may follow the prompt, for backends that pass it on.
     covers : Covers or None
         Covers of the owed bytes, for backends that read them with the prompt.
+    ready : object
+        What the backend made of the job before it was queued.
     """
 
     boundary: healfsa.Boundary
@@ -169,6 +171,7 @@ class Job:
     reuse: bool = True
     grammar: healfsa.Grammar | None = None
     covers: Any = None
+    ready: Any = None
     flush: Callable[[], None] = lambda: None  # tell the listener that the sink was given something
     cached: int = 0
     submitted: float = field(default_factory=time.monotonic)

@@ -38,6 +38,7 @@ class Plan:
     stops: Stops
     choices: int
     heal: str | int
+    deadline: float
     scores: int | None = None
     reuse: bool = True
 
@@ -70,16 +71,17 @@ def read_plan(fields: Fields, served: Served, settings: Settings, budget: int | 
         stops=Stops(tuple(stop.encode("utf-8", "surrogatepass") for stop in stops), included),
         choices=fields.number("n", int, 1, settings.max_choices, 1),
         heal=_policy(fields, served, settings),
+        deadline=fields.arrived + settings.request_seconds,
         reuse=True,
     )
 
 
 def _policy(fields: Fields, served: Served, settings: Settings) -> str | int:
     value = fields.raw("heal")
-    if value is None:
+    if value is None or value is True:
         value = settings.heal if settings.heal != "exact" or "exact" in served.offers else "auto"
-    if value is True or value is False:
-        return "auto" if value else "off"
+    if value is False:
+        return "off"
     if value == "exact" and "exact" not in served.offers:
         raise fields.wrong("heal", "cannot be 'exact' with this model: use 'auto'", "unsupported_field")
     if value not in POLICIES and not (isinstance(value, int) and value >= 0):
@@ -208,8 +210,7 @@ def make_job(
             raise translated(failure, "prompt") from None
         tail = Tail(skip, plan.stops, begun, prompt.ending)
         sequences.append(Sequence(number, matcher, Sampler(plan.sampling, number), tail, ends, shown))
-    deadline = time.monotonic() + settings.request_seconds
-    return Job(boundary, tuple(ids), sequences, sink, deadline, plan.scores, plan.reuse, grammar, covers)
+    return Job(boundary, tuple(ids), sequences, sink, plan.deadline, plan.scores, plan.reuse, grammar, covers)
 
 
 def _shown_part(vocabulary: healfsa.Vocabulary, boundary: healfsa.Boundary) -> tuple[int, bytes]:

@@ -18,7 +18,7 @@ import healfsa
 from healfsa.server import sse
 from healfsa.server.completions import Completion, read
 from healfsa.server.context import Context
-from healfsa.server.exchange import prepared
+from healfsa.server.exchange import Exchange
 from healfsa.server.job import Finished, Job
 from healfsa.server.scores import spelled
 from healfsa.server.tail import Piece, Written
@@ -37,11 +37,10 @@ async def probe(request: Request) -> Response:
     """Say how a prompt is cut, and which tokens may follow."""
     context: Context = request.app.state.context
     fields = await context.fields(request)
-    wanted = await context.apart(lambda: read(context, fields))
-    exchange = prepared(context.mailbox, wanted.make)
+    wanted, exchange = await context.ready(lambda: read(context, fields))
     job = exchange.jobs[0]
     before = _place(job.sequences[0].matcher)
-    wanted.served.backend.submit(exchange.jobs)
+    exchange.submit()
     first: Written | None = None
     async for _, _, event in exchange.events():
         if isinstance(event, Piece) and first is None:
@@ -80,15 +79,13 @@ async def playground(request: Request) -> Response:
     """Stream an answer, token by token."""
     context: Context = request.app.state.context
     fields = await context.fields(request)
-    wanted = await context.apart(lambda: read(context, fields))
-    return sse.response(sse.guarded(_tokens(context, wanted)), {})
-
-
-async def _tokens(context: Context, wanted: Completion) -> AsyncIterator[str]:
-    exchange = prepared(context.mailbox, wanted.make)
-    vocabulary = wanted.served.vocabulary
+    wanted, exchange = await context.ready(lambda: read(context, fields))
     matcher = exchange.jobs[0].sequences[0].matcher.fork()  # before another thread has the original
-    wanted.served.backend.submit(exchange.jobs)
+    exchange.submit()
+    return sse.response(sse.guarded(_tokens(exchange, matcher, wanted.served.vocabulary)), {})
+
+
+async def _tokens(exchange: Exchange, matcher: healfsa.Matcher, vocabulary: healfsa.Vocabulary) -> AsyncIterator[str]:
     async for _, _, event in exchange.events():
         if isinstance(event, Piece):
             tokens = []

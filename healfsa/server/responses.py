@@ -9,7 +9,7 @@ Not here: chats (chat, chatprompt), the events' bookkeeping (responsestream).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,14 +17,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from healfsa.server import sse
+from healfsa.server.catalogue import Served
 from healfsa.server.chat import ChatRequest, Choice, jobs_of, prefill_inside
 from healfsa.server.chatprompt import read_chat
 from healfsa.server.constraints import Constraints, response_format
 from healfsa.server.context import Context, new_id, now
 from healfsa.server.errors import ApiError, translated
-from healfsa.server.exchange import Exchange, counted, gathered, submitted, usage
+from healfsa.server.exchange import Exchange, counted, gathered, usage
 from healfsa.server.fields import Fields
-from healfsa.server.job import Finished
+from healfsa.server.job import Finished, Job
 from healfsa.server.plan import MOST_LOGPROBS, read_plan
 from healfsa.server.responsestream import Events
 from healfsa.server.scores import chat_entries
@@ -43,13 +44,23 @@ class Wanted:
     chat: ChatRequest
     told: dict[str, Any]
 
+    @property
+    def served(self) -> Served:
+        """The model."""
+        return self.chat.served
+
+    @property
+    def make(self) -> Callable[[Exchange], list[Job]]:
+        """Makes the job."""
+        return self.chat.make
+
 
 async def responses(request: Request) -> Response:
     """Answer a request."""
     context: Context = request.app.state.context
     fields = await context.fields(request)
-    wanted = await context.apart(lambda: read(context, fields))
-    exchange = submitted(context.mailbox, wanted.chat.served, wanted.chat.make)
+    wanted, exchange = await context.ready(lambda: read(context, fields))
+    exchange.submit()
     head = {"id": new_id("resp_"), "object": "response", "created_at": now(), **wanted.told}
     if wanted.chat.stream.wanted:
         return sse.response(_stream(wanted, exchange, head), wanted.chat.headers)

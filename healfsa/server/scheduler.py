@@ -66,17 +66,24 @@ class Scheduler:
 
     # Called from any thread.
 
+    def prepare(self, job: Job) -> None:
+        """Refuse a job that is too large for this model."""
+        room = min(self._rows.context, self.settings.cache_tokens)
+        if len(job.ids) >= room:
+            raise ApiError(f"the prompt has {len(job.ids)} tokens; the model can take {room - 1}", param="prompt",
+                           code="context_length_exceeded")  # fmt: skip
+        if len(job.sequences) > self.settings.rows:
+            raise ApiError(f"{len(job.sequences)} choices; at most {self.settings.rows} run at once", param="n")
+
     def submit(self, jobs: Iterable[Job]) -> None:
         """Queue jobs, all or none.
 
         Raises
         ------
         ApiError
-            The queue is full (429), the server is going down (503), or a job is too large for this model (400).
+            The queue is full (429), or the server is going down (503).
         """
         jobs = list(jobs)
-        for job in jobs:
-            self._check(job)
         with self._wake:
             if self._closing:
                 raise closing()
@@ -85,14 +92,6 @@ class Scheduler:
             self._waiting.extend(jobs)
             self._flushes.update(job.flush for job in jobs)
             self._wake.notify()
-
-    def _check(self, job: Job) -> None:
-        room = min(self._rows.context, self.settings.cache_tokens)
-        if len(job.ids) >= room:
-            raise ApiError(f"the prompt has {len(job.ids)} tokens; the model can take {room - 1}", param="prompt",
-                           code="context_length_exceeded")  # fmt: skip
-        if len(job.sequences) > self.settings.rows:
-            raise ApiError(f"{len(job.sequences)} choices; at most {self.settings.rows} run at once", param="n")
 
     def close(self, seconds: float = 30.0) -> None:
         """Take nothing new, let what runs come to its end for so long, then stop."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -158,6 +159,12 @@ def test_inspect_cuts_large_automata():
         (["serve", "--upstream", "most"], 2, "http"),
         (["serve", "--upstream-kind", "most"], 2, "vllm"),
         (["serve", "--api-key-file", "no/such/file"], 2, "api-key-file"),
+        (["serve", "--api-key-file", os.devnull], 2, "there is no key"),
+        (["serve", "--api-key", " "], 2, "empty"),
+        (["serve", "-m", "a/same", "-m", "b/same"], 2, "same"),
+        (["serve", "-m", "=folder"], 2, "NAME=FOLDER"),
+        (["serve", "--upstream", "http://127.0.0.1:9", "-m", "a", "-m", "b"], 2, "one model"),
+        (["serve", "--tokenizer", "folder"], 2, "--upstream"),
         (["serve", "--port", "99999"], 2, "port"),
         (["library", "show", "no-such"], 2, "library list"),
         (["library", "list", "no-such"], 2, "library list"),

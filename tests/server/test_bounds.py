@@ -87,6 +87,8 @@ BODIES = {
     "stops": (json.dumps({"prompt": "a", "stop": [str(i) for i in range(17)]}), 400, "too_many"),
     "long stop": (json.dumps({"prompt": "a", "stop": "a" * 2000}), 400, "too_long"),
     "biases": ('{"prompt": "a", "logit_bias": {"' + "9" * 5000 + '": 1}}', 400, None),
+    "long name": (json.dumps({"prompt": "a", "x" * 50_000: 1}), 400, "unknown_field"),
+    "long model": (json.dumps({"prompt": "a", "model": "x" * 50_000}), 404, "model_not_found"),
     "roles": ('{"prompt": "a", "messages": [{"role": {}}]}', 400, None),
 }
 
@@ -96,7 +98,7 @@ def test_bodies_out_of_bounds(bounded, body, status, code):
     answer = bounded.client.post("/v1/completions", content=body)
     error = answer.json()["error"]
     assert answer.status_code == status and (code is None or error["code"] == code), error
-    assert len(error["message"]) < 1000
+    assert len(error["message"]) <= 2000 and len(error["param"] or "") <= 200
 
 
 def test_wrong_shapes_in_a_chat(bounded):

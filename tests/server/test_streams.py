@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import json
 import random
 
@@ -38,13 +39,37 @@ def cases(vocabulary, n, seed=0):
         yield {"prompt": prompt, "stop": stops, "echo": draw.random() < 0.2, **options, **draw.choice(GRAMMARS)}
 
 
+class Recorder:
+    """Takes part of a scheduler's jobs by their seeds: the ids that the model read and wrote."""
+
+    def __init__(self, scheduler, monkeypatch):
+        self.jobs = {}
+        original = scheduler.submit
+
+        def submit(jobs):
+            jobs = list(jobs)
+            for job in jobs:
+                self.jobs.setdefault(job.sequences[0].sampler.sampling.seed, []).append(job)
+            original(jobs)
+
+        monkeypatch.setattr(scheduler, "submit", submit)
+
+
 async def run_all(url, bodies, at_once=24):
+    """Run each body unstreamed and streamed; a part of them with a stop string out of the middle of its own text."""
     gate = asyncio.Semaphore(at_once)
 
     async def one(client, body):
         async with gate:
             plain = await client.post("/v1/completions", json=body)
             assert plain.status_code == 200, plain.text
+            text = plain.json()["choices"][0]["text"]
+            if body["seed"] % 3 == 0 and len(text) > 3 and not body["stop"] and not body["echo"]:
+                place = random.Random(body["seed"]).randrange(len(text) - 2)
+                stop = text[place : place + 2 + body["seed"] % 2]
+                if "\ufffd" not in stop:  # stands for what is no character
+                    body["stop"] = [stop]
+                    plain = await client.post("/v1/completions", json=body)
             parts, reasons, usage, done = [], [], None, False
             extra = {"stream": True, "stream_options": {"include_usage": True}}
             async with client.stream("POST", "/v1/completions", json=body | extra) as response:
@@ -73,19 +98,70 @@ def check(vocabulary, body, result):
     assert not any(stop in choice["text"] for stop in body["stop"]) or body["echo"]
 
 
-def test_streamed_is_unstreamed(server):
+def shown(data):
+    """Return bytes as a client can see them, and how many at the end are only the beginning of a character."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    return decoder.decode(data), len(decoder.getstate()[0])
+
+
+def written(vocabulary, ids):
+    return b"".join(vocabulary.bytes_of(token) or b"" for token in ids)
+
+
+def check_ids(vocabulary, body, result, job):
+    """The text of the stream is what the model's ids spell behind the prompt, byte for byte, up to a stop string."""
+    prompt = body["prompt"]
+    given = written(vocabulary, vocabulary.encode(prompt, parse_special=True) if isinstance(prompt, str) else prompt)
+    whole = written(vocabulary, (*job.boundary.keep, *job.sequences[0].tokens))
+    assert whole.startswith(given), (whole, given)
+    echo, begun = shown(given)  # ids may end inside a character, which then comes with the answer
+    rest = whole[len(given) - begun :]
+    ends = [place for stop in body["stop"] if (place := rest.find(stop.encode())) >= 0]
+    text, _ = shown(rest[: min(ends)] if ends else rest)
+    before = "" if not body["echo"] else prompt if isinstance(prompt, str) else echo
+    assert "".join(result[1]) == before + text, (body, job.sequences[0].tokens)
+    return bool(ends)
+
+
+def check_greedy(model, job, size):
+    """Behind the first event, each token of a greedy answer is the model's first choice, read in one pass alone."""
+    import torch
+
+    ids, tokens = list(job.ids), job.sequences[0].tokens
+    owed = len(job.boundary.owed)
+    vocabulary = job.sequences[0].vocabulary
+    first = next((n for n in range(1, len(tokens) + 1) if len(written(vocabulary, tokens[:n])) > owed), len(tokens))
+    with torch.inference_mode():
+        logits = model(torch.tensor([ids + tokens])).logits[0, :, :size]
+    for place in range(first, len(tokens)):
+        row = logits[len(ids) + place - 1]
+        assert float(row[tokens[place]]) >= float(row.max()) - 1e-3, (place, tokens)
+    return len(tokens) - first
+
+
+def run_checked(server, tiny, monkeypatch, bodies):
+    recorder = Recorder(server.served.backend, monkeypatch)
+    results = asyncio.run(run_all(server.url, bodies))
     vocabulary = server.served.vocabulary
-    bodies = list(cases(vocabulary, 120))  # each twice, streamed and not
-    for body, result in zip(bodies, asyncio.run(run_all(server.url, bodies)), strict=True):
+    stopped, greedy = 0, 0
+    for body, result in zip(bodies, results, strict=True):
         check(vocabulary, body, result)
+        jobs = recorder.jobs[body["seed"]]
+        stopped += check_ids(vocabulary, body, result, jobs[-1])
+        if body["temperature"] == 0 and not {"regex", "guided_choice", "json_schema"} & set(body):
+            greedy += check_greedy(tiny[0], jobs[-1], len(tiny[1]))
+    return stopped, greedy
+
+
+def test_streams_are_the_ids_of_the_model(server, tiny, monkeypatch):
+    stopped, greedy = run_checked(server, tiny, monkeypatch, list(cases(server.served.vocabulary, 80)))
+    assert stopped > 9 and greedy > 20
 
 
 @pytest.mark.slow
-def test_a_thousand_streams(server):
-    vocabulary = server.served.vocabulary
-    bodies = list(cases(vocabulary, 1000, seed=1))
-    for body, result in zip(bodies, asyncio.run(run_all(server.url, bodies)), strict=True):
-        check(vocabulary, body, result)
+def test_a_thousand_streams(server, tiny, monkeypatch):
+    stopped, greedy = run_checked(server, tiny, monkeypatch, list(cases(server.served.vocabulary, 1000, seed=1)))
+    assert stopped > 150 and greedy > 300
 
 
 def test_streams_are_the_models_text(server, tiny):

@@ -69,13 +69,17 @@ class Upstream:
         """Choices that run upstream; nothing waits here."""
         return self._running, 0
 
+    def prepare(self, job: Job) -> None:
+        """Write the requests of a job; its grammar as rules takes long enough to stop an event loop."""
+        job.ready = [self._body(job, sequence) for sequence in job.sequences]
+
     def submit(self, jobs: Iterable[Job]) -> None:
         """Send jobs, all or none; inside the event loop.
 
         Raises
         ------
         ApiError
-            Too many run already (429), or a job's grammar cannot be passed on (400).
+            Too many run already (429).
         """
         jobs = list(jobs)
         if self._closing:
@@ -83,11 +87,11 @@ class Upstream:
         wanted = sum(len(job.sequences) for job in jobs)
         if self._running and self._running + wanted > self._settings.rows + self._settings.queue:
             raise busy(self._running)
-        bodies = [(job, sequence, self._body(job, sequence)) for job in jobs for sequence in job.sequences]
-        for job, sequence, body in bodies:
-            task = asyncio.get_running_loop().create_task(self._run(job, sequence, body))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        for job in jobs:
+            for sequence, body in zip(job.sequences, job.ready):
+                task = asyncio.get_running_loop().create_task(self._run(job, sequence, body))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
 
     def close(self, seconds: float = 30.0) -> None:
         """Take nothing new; what runs belongs to requests, which have ended by now."""
