@@ -2,12 +2,15 @@
 
 In: how much is there, which region is full. Out: a new int32 array with everything at its new place.
 Idea: regions only move here, between kernel calls; sizes at least double, so copying costs O(1) a word in the long run.
-    The old array stays valid for whoever still reads it.
-Cost: one copy.
+    The old array stays valid for whoever still reads it. Room costs next to nothing before it is used (the system
+    gives zeroed pages when they are touched, 0.4 µs a kilobyte), so there is much of it; copying touches what is used.
+Cost: one copy of what is used.
 Not here: what the regions hold (kernels_memory).
 """
 
 from __future__ import annotations
+
+import mmap
 
 import numpy as np
 
@@ -17,7 +20,10 @@ from healfsa.errors import LimitExceeded
 from healfsa.limits import Limits
 
 FUEL = 1 << 22  # nodes derived before a kernel comes back to look at the clock
-FIRST_ROWS = 2048  # words for rows before the first enlargement
+FIRST_ROWS = 2048  # words for rows before the first enlargement where memory is short, else SPACIOUS times as many
+SPACIOUS = 8
+LARGE = 1 << 15  # words: below, a new array is memory that was used before, and is cleared in no time
+SMALL = 1 << 20  # words: a smaller arena grows by more than a factor of two
 PARTS = 16  # nodes derived that count as one state of a search
 
 # region: header word of its offset, of its room, words a unit
@@ -52,12 +58,13 @@ def new_memory(program: np.ndarray, limits: Limits, spellable: frozenset[int] | 
     """Return an empty arena with room for a program."""
     size = len(program)
     values = int(program[0])
+    times = SPACIOUS if limits.bytes > 64 * (size + SMALL) else 1
     room = {
         "nodes": power_above(2 * values + 100),
-        "pool": size + 2 * values + 500,
+        "pool": size + times * (2 * values + 500),
         "rules": int(program[3]) + 2,
-        "work": size + 3 * values + 1100,
-        "rows": FIRST_ROWS,
+        "work": size + 3 * values + times * 1100,
+        "rows": times * FIRST_ROWS,
     }
     header = np.zeros(km.HEADER, dtype=np.int32)
     header[km.DEPTH_LIMIT], header[km.FUEL] = limits.depth, FUEL
@@ -67,8 +74,26 @@ def new_memory(program: np.ndarray, limits: Limits, spellable: frozenset[int] | 
     return lay_out(header, room, 1, limits, "load")
 
 
+def used(memory: np.ndarray) -> int:
+    """Return how many words of an arena are used, its table included."""
+    width = int(memory[km.WIDTH])
+    words = sum(int(memory[USED[name]]) * (width if name == "rows" else unit) for name, (_, _, unit) in REGIONS.items())
+    return km.HEADER + words + int(memory[km.TABLE_MASK]) + 1
+
+
+def zeroed(n: int) -> np.ndarray:
+    """Return int32[n], all zero; a large one is made of pages that cost nothing before they are touched."""
+    if n < LARGE:
+        return np.zeros(n, dtype=np.int32)
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    try:
+        return np.frombuffer(mmap.mmap(-1, 4 * n, **private), dtype=np.int32)
+    except OSError:  # too many maps
+        return np.zeros(n, dtype=np.int32)
+
+
 def lay_out(header: np.ndarray, room: dict[str, int], width: int, limits: Limits, stage: str) -> np.ndarray:
-    """Return a zeroed arena with this header and these rooms; rows are filled with -1."""
+    """Return a zeroed arena with this header and these rooms."""
     at, table = km.HEADER, 2 * power_above(room["nodes"])
     places = {}
     for name, (_, _, unit) in REGIONS.items():
@@ -78,19 +103,18 @@ def lay_out(header: np.ndarray, room: dict[str, int], width: int, limits: Limits
     at += table
     if at * 4 > limits.bytes:
         raise LimitExceeded("bytes", at * 4, limits.bytes, stage)
-    memory = np.zeros(at, dtype=np.int32)
+    memory = zeroed(at)
     memory[: km.HEADER] = header
     for name, (offset, rooms, _) in REGIONS.items():
         memory[offset], memory[rooms] = places[name], room[name]
     memory[km.TABLE], memory[km.TABLE_MASK], memory[km.WIDTH] = place_of_table, table - 1, width
-    memory[places["rows"] : places["rows"] + room["rows"] * width] = -1
     return as_words(memory)
 
 
 def fit_rows(memory: np.ndarray) -> None:
     """Make rows of the words that `new_memory` left for them, now that their width is known."""
     width = int(memory[km.CLASSES] + memory[km.SPECIALS])
-    memory[km.WIDTH], memory[km.ROWS_ROOM] = width, FIRST_ROWS // width
+    memory[km.WIDTH], memory[km.ROWS_ROOM] = width, int(memory[km.ROWS_ROOM]) // width
 
 
 def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str) -> np.ndarray:
@@ -107,8 +131,11 @@ def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str) -> np.n
         room["rows"] = max(room["rows"], 64)
     else:
         extra = int(memory[km.DETAIL]) if region in ("pool", "work", "rules") else 0
-        factor = 4 if region == "rows" and room["rows"] < 512 else 2  # growing copies everything, so it is done seldom
-        room[region] = factor * room[region] + max(extra, 0)
+        small = len(memory) < SMALL and 64 * len(memory) < limits.bytes  # growing copies, so it is done seldom
+        room[region] = (4 if small else 2) * room[region] + max(extra, 0)
+        for name in ("nodes", "pool", "rows") if small else ():
+            if 2 * int(memory[USED[name]]) > room[name]:
+                room[name] *= 4
     for name, allowed in (("nodes", limits.nodes), ("rows", limits.states)):
         if int(memory[USED[name]]) >= allowed:
             word = "nodes" if name == "nodes" else "states"

@@ -19,7 +19,7 @@ import numpy as np
 
 from healfsa.automaton import kernels, kernels_classes, kernels_live, kernels_load, kernels_rows, kernels_rules
 from healfsa.automaton import kernels_memory as km
-from healfsa.automaton.arena import FUEL, enlarge, fit_rows, new_memory
+from healfsa.automaton.arena import FUEL, enlarge, fit_rows, new_memory, used
 from healfsa.automaton.program import Program, Symbols
 from healfsa.errors import EmptyLanguage, GrammarError, LimitExceeded, MatcherError, SearchCut
 from healfsa.grammar import expression as ex
@@ -228,7 +228,7 @@ class Automaton:
         """Return the state behind `data`, 0 when nothing accepted begins that way."""
         view = np.frombuffer(data, dtype=np.uint8)
         result = kernels.known_step(self.memory, state, view)
-        return result if result >= 0 else self.run(kernels.step, state, view)
+        return result if result > 0 else self.run(kernels.step, state, view)  # 0 may be a row that is just being made
 
     def step_special(self, state: int, k: int) -> int:
         """Return the state behind special token `specials[k]`, 0 when it is not allowed."""
@@ -273,5 +273,5 @@ class Automaton:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory held."""
-        return int(self.memory.nbytes)
+        """Bytes of memory used."""
+        return 4 * used(self.memory)

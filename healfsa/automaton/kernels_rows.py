@@ -46,6 +46,10 @@ def row_of(memory, node):
         if row >= memory[ROWS_ROOM]:
             return GROW_ROWS
         memory[ROWS_USED] = row + 1
+        width = memory[WIDTH]
+        place = memory[ROWS] + row * width
+        for k in range(place, place + width):
+            memory[k] = -1
         memory[at] = row
     return memory[ROWS] + row * memory[WIDTH]
 

@@ -8,6 +8,7 @@ Not here: what changes per request (engine); when a row may be forgotten (rows).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ from healfsa.errors import EmptyLanguage, IncompatibleVocabulary
 from healfsa.index import kernels
 from healfsa.index.eager import MAX_BYTES, MAX_STATES, TokenTable, tabulate
 from healfsa.index.masks import ENDED, REJECTED, TEXT, Masks
-from healfsa.index.rows import Row, RowPool
+from healfsa.index.rows import NO_WORDS, Row, RowPool
 from healfsa.index.spelling import Spelling, is_exact_by_bytes, makeable, refuse
 from healfsa.index.tables import Tables
 from healfsa.index.wide import Wide
@@ -78,7 +79,7 @@ class Index(Masks):
         self.eager: TokenTable | None = None
         self._same: dict[tuple, int] = {}  # a state for each reason that wide rows are equal
         self.special_ids = _special_ids(self.automaton, vocabulary)
-        self._wide = Wide(self.automaton, self.tables)
+        self._wide = Wide(self.automaton, self.tables, self._kept_words)
         self._spelling = None if is_exact_by_bytes(vocabulary) else Spelling(self.automaton, vocabulary, limits)
         if not self.is_live(self.start):
             raise refuse(Automaton.from_expression(expression, limits), vocabulary)
@@ -97,7 +98,9 @@ class Index(Masks):
 
     def _row(self, state: int) -> Row:
         tokens = self._wide.quickly(state) if self._spelling is None else self.tokens_below(state, 0)
-        extra = [token for token, symbol in self.special_ids.items() if self._special_is_live(state, symbol)]
+        extra: list[int] = []
+        if self.special_ids:
+            extra = [token for token, symbol in self.special_ids.items() if self._special_is_live(state, symbol)]
         if self.automaton.is_accepting(state):
             extra += self.vocabulary.eos_ids
         row = self._wide_row(state, extra) if tokens is None else self._packed(tokens, extra)
@@ -118,6 +121,13 @@ class Index(Masks):
         if found.key is not None:
             self._same[key] = state
         return row
+
+    def _kept_words(self, key: Hashable, make: Callable[[], np.ndarray]) -> np.ndarray:
+        """Return the words under a key, made if need be, that rows of this index have as their base."""
+        row = self._rows.get(key)
+        if row is None:
+            row = self.pool.keep(self, self._rows, key, Row(make(), NO_WORDS, NO_WORDS, shared=False))
+        return row.base
 
     def _special_is_live(self, state: int, symbol: int) -> bool:
         return self.is_live(self.automaton.step_special(state, symbol))

@@ -253,16 +253,16 @@ def base_of(memory, members, known, queue, state):
 
 @kernel(
     f"int64(int32[::1], {READ}, {READ}, {SETS}, int32[::1], int32[::1], int32[::1], int32[::1], int64, int64, int64,"
-    " int64)"
+    " int64, int64)"
 )
-def walk_sets(memory, trie, marks, members, known, queue, stack, found, state, start, base, thin):
-    """Do what `walk` does, without looking below nodes where nothing can fail.
+def walk_sets(memory, trie, marks, members, known, queue, stack, found, state, start, base, thin, done):
+    """Do what `walk` does behind `done` tokens that were found already, without looking below nodes where nothing fails.
 
-    With `base` >= 0, a set of which `state` reads all that is not LONG (and `start` 0), the tokens in the row of that
-    set are left out. Below a node with at most `thin` nodes all are walked.
+    With `base` >= 0, a set of which the first state reads all that is not LONG (`start` is 0, or behind bytes of that
+    set), the tokens in the row of that set are left out. Below a node with at most `thin` nodes all are walked.
     """
     label, skip, first, order = U(trie[P_LABEL]), U(trie[P_SKIP]), U(trie[P_FIRST]), U(trie[P_ORDER])
-    node, end, n = U(start), U(trie[skip + U(start)]), U(0)
+    node, end, n = U(start), U(trie[skip + U(start)]), U(done)
     stack[U(trie[label + node] >> 8)] = state
     outside = U(0)  # nodes in front of it are behind a byte that is not in `base`, or too deep for its row
     last_state, enough, hopeless = -1, 0, 0  # what is known of the state that was looked up last

@@ -4,7 +4,7 @@ In: an automaton's node x that states repeat. Out: `Loop`: a base row by number 
 Idea: these sets depend on x alone. They are named by x's whole structure, so every grammar with the same character
     class (a JSON string's body, \\w, [a-z]) finds them again, whatever follows and however often x may come. They are
     made for the root of the trie, and for the few nodes below it that many tokens run through (a space, say).
-Cost: one walk of the trie for a new x (about 2 ms for a wide one), V/8 bytes for each number of rounds that is asked.
+Cost: one walk of the trie for a new x (about 3 ms for a wide one), V/8 bytes for each number of rounds that is asked.
 Not here: states (see wide), the walks (kernels_loops).
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from healfsa.index.tables import Tables
 
 STAMP = fingerprint(("automaton", "vocab", "index"))  # another version of the kernels makes its own files
-OFTEN = 8  # how often a part is asked for before its sets are made
+SELDOM, OFTEN = 4, 24  # how often a part is asked for before its sets are looked for on the disk, before they are made
 NARROW = 1500  # trie nodes: below a part with fewer of them a plain walk is as fast
 DESCRIPTION = 1 << 15  # words of the longest structure that is looked up
 
@@ -34,36 +34,38 @@ class Loop:
 
     Parameters
     ----------
-    tables : Tables
-        The vocabulary's arrays.
-    staying, begun : int32[n], uint8[n]
-        The tokens that never leave, and the number of rounds that they begin (copied, like the next two).
-    leaving, whole : int32[m], uint8[m]
-        The trie nodes behind which it can be left, and the whole rounds before them.
+    words : int
+        int32 words of a row.
+    staying, until : int32[n], int32[257]
+        The tokens that never leave, and how many of them begin so many rounds or fewer; those come first.
+    starts, nodes, counts : int32[257], int32[m], uint8[m]
+        The trie nodes behind which it can be left, sorted by byte, and the whole rounds before them.
 
     Attributes
     ----------
     most : int
         The greatest number of rounds that a token begins.
     starts, nodes, counts : int32[257], int32[m], uint8[m]
-        The places to leave, sorted by byte.
+        As given.
     """
 
     __slots__ = ("_bases", "_lock", "_staying", "_until", "_words", "counts", "most", "nodes", "starts")
 
     def __init__(
-        self, tables: Tables, staying: np.ndarray, begun: np.ndarray, leaving: np.ndarray, whole: np.ndarray
+        self,
+        words: int,
+        staying: np.ndarray,
+        until: np.ndarray,
+        starts: np.ndarray,
+        nodes: np.ndarray,
+        counts: np.ndarray,
     ) -> None:
-        self.most = int(begun.max()) if begun.size else 0
-        self._until = np.zeros(257, dtype=np.int32)
-        self._staying = np.empty_like(staying)
-        kernels_loops.sort_by_rounds(staying, begun, self._until, self._staying)
-        self._words = tables.words
+        self.most = int(np.searchsorted(until, len(staying)))
+        self._staying, self._until = staying, until
+        self._words = words
         self._bases: dict[int, np.ndarray] = {}
         self._lock = threading.Lock()
-        self.starts = np.zeros(257, dtype=np.int32)
-        self.nodes, self.counts = np.empty_like(leaving), np.empty_like(whole)
-        kernels_loops.sort_by_byte(tables.trie, leaving, whole, len(leaving), self.starts, self.nodes, self.counts)
+        self.starts, self.nodes, self.counts = starts, nodes, counts
 
     def base(self, most: int) -> np.ndarray:
         """Return the tokens that stay within `most` rounds (-1: any number) as int32[words]."""
@@ -99,30 +101,33 @@ class Loop:
 
 
 NOT_YET: Any = object()
+Key = tuple[bytes, int]  # the structure of a part, as a digest, and the trie node below which its sets are
 
 
-def loop_of(automaton: Automaton, tables: Tables, part: int, start: int) -> Loop | None:
-    """Return the token sets of `part` below trie node `start`; None where a walk serves as well or must serve.
-
-    What was not asked for often enough is `NOT_YET` there: making the sets takes as long as some ten walks.
-    """
+def key_of(automaton: Automaton, tables: Tables, part: int, start: int) -> Key | None:
+    """Return the key of the token sets of `part` below trie node `start`; None where a walk serves as well."""
     if automaton.run(kernels_loops.breadth, tables.trie, part, start) < NARROW:
         return None
-    description = describe(automaton, part)
-    if not description:
-        return None
-    key = description, start
+    description = describe(automaton, part, tables)
+    return (description, start) if description else None
+
+
+def loop_of(automaton: Automaton, tables: Tables, part: int, key: Key) -> Loop | None:
+    """Return the token sets of a key; None where there are none, and a walk must serve.
+
+    What was not asked for often enough is `NOT_YET` there: making the sets takes as long as some twenty walks, reading
+    them from the disk as long as a few.
+    """
     if key in tables.loops:
         return tables.loops.get(key)
     times = tables.asked(key)
-    name = _file_name(tables, *key)
-    kept = store.load(name) if times == 1 and len(tables.kinds) >= store.LARGE else None
-    if kept is not None:
-        loop: Loop | None = Loop(tables, *kept)
-    elif times >= OFTEN:
-        loop = _classify(automaton, tables, part, start, name)
-    else:
+    kept = None
+    if times == min(SELDOM, OFTEN) and len(tables.kinds) >= store.LARGE:
+        kept = store.load(_file_name(tables, *key))
+    if kept is None and times < OFTEN:
         return NOT_YET
+    arrays = kept if kept is not None else _classify(automaton, tables, part, key)
+    loop = None if arrays is None else Loop(tables.words, *arrays)
     tables.keep_loop(key, loop)
     return loop
 
@@ -132,26 +137,27 @@ def _file_name(tables: Tables, description: bytes, start: int) -> str:
     return sha256(f"{STAMP} {tables.vocabulary.fingerprint} {start} ".encode() + description).hexdigest()
 
 
-def describe(automaton: Automaton, part: int) -> bytes:
+def describe(automaton: Automaton, part: int, tables: Tables) -> bytes:
     """Return a name (a digest) of the whole structure of a short node; empty where it is too large."""
-    stack, words = np.empty((2, DESCRIPTION), dtype=np.int32)
-    length = automaton.run(kernels_loops.describe, part, stack, words)
+    _, stack, words = tables.scratch_pair()
+    length = automaton.run(kernels_loops.describe, part, stack, words[:DESCRIPTION])
     return sha256(words[:length].data).digest() if length else b""
 
 
-def _classify(automaton: Automaton, tables: Tables, part: int, start: int, name: str) -> Loop | None:
+def _classify(automaton: Automaton, tables: Tables, part: int, key: Key) -> tuple[np.ndarray, ...] | None:
     """Make the sets of a part; where the vocabulary is large, keep them on disk as well."""
     stacks, staying, leaving = tables.scratch_pair()
     begun, whole = tables.scratch_rounds()
-    run, sets = automaton.run, (staying, begun, leaving, whole)
-    count = run(kernels_loops.classify, tables.trie, stacks, part, start, *sets)
-    if count == kernels_loops.NOT_A_LOOP:
+    count = automaton.run(kernels_loops.classify, tables.trie, stacks, part, key[1], staying, begun, leaving, whole)
+    if count == kernels_loops.NOT_A_LOOP or (count and begun[:count].max() >= kernels_loops.MANY):
         return None
     n = int(leaving[0])
-    arrays = staying[:count].copy(), begun[:count].copy(), leaving[1 : n + 1].copy(), whole[:n].copy()
-    loop = Loop(tables, *arrays)
-    if loop.most >= kernels_loops.MANY:
-        return None
+    until, starts = np.zeros((2, 257), dtype=np.int32)
+    sorted_ = np.empty(count, dtype=np.int32)
+    nodes, counts = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.uint8)
+    kernels_loops.sort_by_rounds(staying[:count], begun[:count], until, sorted_)
+    kernels_loops.sort_by_byte(tables.trie, leaving[1 : n + 1], whole[:n], n, starts, nodes, counts)
+    arrays = sorted_, until, starts, nodes, counts
     if len(tables.kinds) >= store.LARGE:
-        threading.Thread(target=store.save, args=(name, arrays), daemon=True).start()
-    return loop
+        threading.Thread(target=store.save, args=(_file_name(tables, *key), arrays), daemon=True).start()
+    return arrays

@@ -17,7 +17,6 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from numpy import array_equal
 
 DENSE_ABOVE = 2048  # tokens: more than these are kept as words
 NO_WORDS = np.zeros(0, dtype=np.int32)
@@ -39,13 +38,12 @@ class Row:
         self.tokens = tokens
         self.nbytes = OVERHEAD + missing.nbytes + tokens.nbytes + (0 if shared else base.nbytes)
         words = id(base) if shared else blake2b(base.data, digest_size=16).digest()
-        middle = int(tokens[len(tokens) // 2]) if len(tokens) else -1
-        self.content = words, len(missing), len(tokens), middle  # equal for equal rows, and seldom for others
+        self.content = words, hash(tokens.tobytes()), hash(missing.tobytes())  # equal for equal rows, seldom for others
         self.users = 0
 
     def equals(self, other: Row) -> bool:
         """Say whether two rows with equal contents allow the same tokens."""
-        return array_equal(self.tokens, other.tokens) and array_equal(self.missing, other.missing)
+        return self.tokens.tobytes() == other.tokens.tobytes() and self.missing.tobytes() == other.missing.tobytes()
 
 
 class RowPool:
@@ -62,6 +60,7 @@ class RowPool:
         self.nbytes = 0
         self._kept: dict[Hashable, Row] = {}
         self._owners: dict[int, tuple[weakref.ref, dict[Hashable, Row]]] = {}
+        self._latest = 0  # the name of the last of them
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
@@ -86,8 +85,10 @@ class RowPool:
     def _touch(self, owner: Any, rows: dict[Hashable, Row]) -> None:
         """Mark `owner` as the most recently used."""
         name = id(owner)
-        entry = self._owners.pop(name, None)
-        self._owners[name] = entry or (weakref.ref(owner, lambda _: self.release(name)), rows)
+        if name != self._latest:
+            entry = self._owners.pop(name, None)
+            self._owners[name] = entry or (weakref.ref(owner, lambda _: self.release(name)), rows)
+            self._latest = name
 
     def _make_room(self, current: int) -> None:
         for name in [name for name in self._owners if name != current] + [current]:
@@ -99,6 +100,7 @@ class RowPool:
         """Let go of all rows of one index."""
         with self._lock:
             _, rows = self._owners.pop(name, (None, {}))
+            self._latest = 0
             gone = list(rows.values())
             rows.clear()
             for row in gone:

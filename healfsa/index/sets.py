@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from healfsa.automaton.kernels_compile import fingerprint
-from healfsa.index import kernels, kernels_sets, store
+from healfsa.index import kernels, kernels_alike, kernels_sets, store
+from healfsa.vocab.kernels import P_NODES
+from healfsa.vocab.trie import pack
 
 if TYPE_CHECKING:
     from healfsa.index.tables import Tables
@@ -46,6 +48,51 @@ SETS = (  # a smaller one before a larger one, by the number of tokens
 STAMP = fingerprint(("automaton", "vocab", "index"))  # another version of the kernels makes its own files
 
 
+LOWER, UPPER, DIGITS = string.ascii_lowercase.encode(), string.ascii_uppercase.encode(), string.digits.encode()
+CONTROL = bytes(b for b in range(32) if b not in b"\t\n\r")
+TAILS = bytes(range(0x80, 0x90)), bytes(range(0x90, 0xA0)), bytes(range(0xA0, 0xC0))  # so that all UTF-8 is told apart
+GROUPS = LOWER, UPPER, DIGITS, CONTROL, *TAILS  # each a union of none or all bytes of every set; all others stand alone
+
+
+def groups() -> np.ndarray:
+    """Return the group of each byte, then all bytes sorted by group, as uint8[512]."""
+    alone = [bytes([b]) for b in range(256) if not any(b in group for group in GROUPS)]
+    everything = sorted([*GROUPS, *alone])
+    number = {byte: k for k, group in enumerate(everything) for byte in group}
+    return np.frombuffer(bytes(number[b] for b in range(256)) + b"".join(everything), dtype=np.uint8)
+
+
+GROUP_OF = groups()
+
+
+class Alike:
+    """The trie of groups; see kernels_alike.
+
+    Attributes
+    ----------
+    packed : np.int32[...]
+        All tokens, with their bytes replaced by groups, as a packed trie.
+    marks, places, fine : np.int32[nodes + 1], np.int32[nodes + 2], np.int32[...]
+        See `kernels_alike.sort_nodes`.
+    """
+
+    __slots__ = ("fine", "marks", "packed", "places")
+
+    def __init__(self, *arrays: np.ndarray) -> None:
+        self.packed, self.marks, self.places, self.fine = arrays
+
+    @classmethod
+    def build(cls, tables: Tables, marks: np.ndarray) -> Alike:
+        """Return the trie of groups of a vocabulary whose plain trie has these `marks`."""
+        plain = tables.vocabulary.trie
+        packed = pack(GROUP_OF[tables.data], tables.offsets, plain.order)
+        nodes = int(packed[P_NODES])
+        arrays = [np.zeros(n, dtype=np.int32) for n in (nodes + 1, nodes + 2, plain.n_nodes)]
+        scratch = np.zeros(plain.deepest + 2, dtype=np.int32), np.zeros(plain.n_nodes, dtype=np.int32)
+        kernels_alike.sort_nodes(plain.packed, packed, GROUP_OF, marks, *scratch, *arrays)
+        return cls(packed, *arrays)
+
+
 class Sets:
     """Marks and rows of one vocabulary.
 
@@ -65,23 +112,26 @@ class Sets:
             above = sum(1 << i for i, other in enumerate(masks) if mask & other == mask)
             self.members[k >> 3, k & 7] = above
             self.members[kernels_sets.BASE + k] = np.frombuffer(mask.to_bytes(32, "little"), dtype=np.int32)
-        self.marks, self._rows = self._kept_or_made()
+        self.marks, self._rows, self.alike = self._kept_or_made()
 
-    def _kept_or_made(self) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return marks and rows from the disk where they are there; else make them, and keep those of large tries."""
+    def _kept_or_made(self) -> tuple[np.ndarray, list[np.ndarray], Alike]:
+        """Return all of it from the disk where it is there; else make it, and keep that of large tries."""
         tables, trie = self._tables, self._tables.vocabulary.trie
         shape = [trie.n_nodes + 1, *[tables.words] * len(SETS)]
-        name = sha256(f"sets {STAMP} {tables.vocabulary.fingerprint}".encode()).hexdigest()
+        known = f"sets {STAMP} {tables.vocabulary.fingerprint}".encode() + GROUP_OF.tobytes() + self.members.tobytes()
+        name = sha256(known).hexdigest()
         large = len(tables.kinds) >= store.LARGE
         kept = store.load(name) if large else None
-        if kept is not None and [array.size for array in kept] == shape:
-            return kept[0], list(kept[1:])
+        if kept is not None and [array.size for array in kept[: len(shape)]] == shape:
+            return kept[0], list(kept[1 : len(shape)]), Alike(*kept[len(shape) :])
         marks = np.zeros(shape[0], dtype=np.int32)
         kernels_sets.mark_nodes(tables.trie, self.members, marks, np.zeros((2, trie.deepest + 3), dtype=np.int32))
         rows = [self._make_row(k) for k in range(len(SETS))]
+        alike = Alike.build(tables, marks)
         if large:
-            threading.Thread(target=store.save, args=(name, (marks, *rows)), daemon=True).start()
-        return marks, rows
+            arrays = marks, *rows, alike.packed, alike.marks, alike.places, alike.fine
+            threading.Thread(target=store.save, args=(name, arrays), daemon=True).start()
+        return marks, rows, alike
 
     def _make_row(self, k: int) -> np.ndarray:
         tables = self._tables
@@ -99,4 +149,5 @@ class Sets:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return self.marks.nbytes + sum(row.nbytes for row in self._rows)
+        alike = self.alike.packed, self.alike.marks, self.alike.places, self.alike.fine
+        return sum(array.nbytes for array in (self.marks, *self._rows, *alike))

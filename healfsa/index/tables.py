@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from healfsa.index import kernels_sets
+from healfsa.index import kernels_alike, kernels_far, kernels_sets
 from healfsa.index.sets import Sets
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ class Tables:
         self.loops: dict[tuple[bytes, int], Loop | None] = {}
         self._asked: dict[tuple[bytes, int], int] = {}
         self._unions: dict[tuple[int, ...], tuple[Sequence[np.ndarray], np.ndarray]] = {}
+        self._longer: dict[int, np.ndarray] = {}
         self._lock = threading.Lock()
         self.sets = Sets(self)
 
@@ -76,6 +77,13 @@ class Tables:
             while total > LOOP_BYTES and len(self.loops) > 1:
                 oldest = self.loops.pop(next(iter(self.loops)))
                 total -= 0 if oldest is None else oldest.nbytes
+
+    def longer(self, length: int) -> np.ndarray:
+        """Return the text tokens of more than `length` bytes."""
+        if length not in self._longer:
+            order = self.vocabulary.trie.order
+            self._longer[length] = order[np.diff(self.offsets)[order] > length]
+        return self._longer[length]
 
     def union(self, bases: Sequence[np.ndarray]) -> np.ndarray:
         """Return the bits that are in any of `bases`; the same bases give the same array again."""
@@ -101,6 +109,8 @@ class Tables:
             local.pieces = np.zeros((2, PIECES), dtype=np.int32)
             local.marks = np.zeros(self.vocabulary.size, dtype=np.uint8)
             local.known, local.owner = np.zeros(kernels_sets.STRIDE * (ENTRIES + 1), dtype=np.int32), None
+            local.steps = np.zeros(kernels_alike.STEPS + kernels_alike.ANSWER * kernels_alike.ANSWERS, dtype=np.int32)
+            local.far = np.zeros(kernels_far.SIZE, dtype=np.int32)
             local.queue = np.zeros(kernels_sets.SLOTS + 3 * kernels_sets.SEEN + 1024, dtype=np.int32)
             local.scratch = local.stacks[0], local.lists[0], np.zeros(2 * PUT_OFF + 2, dtype=np.int32)
             return local.scratch
@@ -120,7 +130,18 @@ class Tables:
         if local.owner is not owner:
             local.owner = owner
             local.known.fill(0)
+            local.steps.fill(0)
+            local.far.fill(0)
         return local.known, local.queue
+
+    def scratch_far(self, owner: object) -> np.ndarray:
+        """Return this thread's memory for far bounds of states of `owner`; behind `scratch`."""
+        self.scratch_sets(owner)
+        return self._local.far
+
+    def scratch_steps(self) -> np.ndarray:
+        """Return this thread's memory for steps by groups of the same owner; behind `scratch_sets`."""
+        return self._local.steps
 
     def scratch_marks(self) -> np.ndarray:
         """Return this thread's uint8[V], all zero; behind `scratch`."""

@@ -11,14 +11,16 @@ Not here: the sets (see loops), the cache of rows (see rows).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from healfsa.automaton.kernels_memory import EMPTY
-from healfsa.index import kernels, kernels_loops, kernels_sets, kernels_split
-from healfsa.index.loops import NOT_YET, Loop, loop_of
+from healfsa.index import kernels, kernels_alike, kernels_far, kernels_loops, kernels_sets, kernels_split
+from healfsa.index.loops import NOT_YET, Key, Loop, key_of, loop_of
+from healfsa.index.sets import GROUP_OF
 
 if TYPE_CHECKING:
     from healfsa.automaton import Automaton
@@ -31,7 +33,9 @@ DIFFERENT = 16_000  # trie nodes that a comparison may look at
 HEAVY = 20_000  # trie nodes that ways out of a loop may lie below; with more a walk is as fast
 HINTS = 15  # wide parts that a short walk does not even begin with
 KEPT = 4096
+LONG = 24  # bytes: bounds that no such token reaches are far; longer tokens are looked at one by one
 NO_TOKENS = np.zeros(0, dtype=np.int32)
+Keep = Callable[[Hashable, Callable[[], np.ndarray]], np.ndarray]
 Exits = tuple[np.ndarray, np.ndarray]  # tokens, and the whole rounds before they leave
 NO_EXITS: Exits = (NO_TOKENS, np.zeros(0, dtype=np.uint8))
 TOO_MANY: Exits = (NO_TOKENS, NO_TOKENS)
@@ -58,12 +62,22 @@ class Found:
 
 
 class Wide:
-    """Finds the text tokens of the states of one automaton; remembers the loops it met and the ways out of them."""
+    """Finds the text tokens of the states of one automaton; remembers the loops it met and the ways out of them.
 
-    def __init__(self, automaton: Automaton, tables: Tables) -> None:
+    Parameters
+    ----------
+    automaton, tables
+        The automaton, and what depends on the vocabulary alone.
+    keep : callable
+        Returns the words that are kept under a key; makes them if need be.
+    """
+
+    def __init__(self, automaton: Automaton, tables: Tables, keep: Keep) -> None:
         self._automaton = automaton
+        self._keep = keep
         self._tables = tables
         self._loops: dict[tuple[int, int], Loop | None] = {}
+        self._keys: dict[tuple[int, int], Key | None] = {}
         self._exits: dict[tuple[int, int, int], Exits | None] = {}
         self._joined: dict[tuple, Found] = {}
         self._models: dict[int, tuple[list[np.ndarray], np.ndarray]] = {}
@@ -83,7 +97,7 @@ class Wide:
         pieces = self._split(state)
         usable = [self._usable(piece, 0) for piece in pieces]
         if not any(usable):
-            return self.by_sets(state, 0)
+            return self._from_afar(state)
         key = tuple(self._name(piece) if ready else piece[0] for piece, ready in zip(pieces, usable, strict=True))
         if key not in self._joined:
             if len(self._joined) >= KEPT:
@@ -99,6 +113,27 @@ class Wide:
         reached = loop is not None and 0 <= most < loop.most
         return part, least if least > 1 else 0, most if reached else -1, rest
 
+    def _from_afar(self, state: int) -> Found:
+        """Return the tokens of `state` by those of the state without its far bounds, which many states share."""
+        tables, run = self._tables, self._automaton.run
+        queue = tables.scratch_far(self)
+        queue[kernels_far.LOWEST] = kernels_far.NOWHERE
+        far = run(kernels_far.far_of, state, LONG, queue, 0, 0)
+        if far == state:
+            return self.by_sets(state, 0)
+        base = self._keep(("far", far), lambda: self._words_of(far))
+        longer = tables.longer(LONG)
+        states = tables.scratch_pair()[1][: len(longer)]
+        run(kernels.advance_many, tables.data, tables.offsets, state, 0, longer, states)
+        missing = longer[states == 0]
+        return Found([base], missing=missing, key=(far, missing.tobytes()))
+
+    def _words_of(self, state: int) -> np.ndarray:
+        found = self.by_sets(state, 0)
+        row = np.zeros((1, self._tables.words), dtype=np.int32)
+        kernels.fill(row, 0, found.bases[0] if found.bases else NO_TOKENS, NO_TOKENS, found.tokens())
+        return row[0]
+
     def by_sets(self, state: int, start: int, based: bool = True) -> Found:
         """Return the tokens of `state` below trie node `start`: a walk that skips what cannot fail.
 
@@ -110,8 +145,14 @@ class Wide:
         known, queue = tables.scratch_sets(self)
         if based and start == 0:
             base = run(kernels_sets.base_of, sets.members, known, queue, state) - 1
-        args = tables.trie, sets.marks, sets.members, known, queue, stack, found
-        count = run(kernels_sets.walk_sets, *args, state, start, base, THIN)
+        common = tables.trie, sets.marks, sets.members
+        if start == 0:
+            alike, (stacks, found, _) = sets.alike, tables.scratch_pair()
+            groups = alike.packed, alike.marks, alike.places, alike.fine, GROUP_OF
+            args = *common, *groups, known, queue, tables.scratch_steps(), stacks[0], stacks[1], found
+            count = run(kernels_alike.walk_alike, *args, state, base, THIN)
+        else:
+            count = run(kernels_sets.walk_sets, *common, known, queue, stack, found, state, start, base, THIN, 0)
         listed = found[:count].copy()  # the row of a set uses the same scratch memory
         return Found([sets.row(base)] if base >= 0 else [], [listed])
 
@@ -196,22 +237,27 @@ class Wide:
             if len(self._models) >= KEPT:
                 self._models.clear()
             short = self.quickly(state)
-            found = self.tokens(state) if short is None else Found(lists=[short.copy()])
+            found = Found(lists=[short.copy()]) if short is not None else self.tokens(state)
+            if len(found.missing):
+                found = self.by_sets(state, 0)
             known = self._models[state] = found.bases, found.tokens()
         return known
 
     def _loop(self, part: int, start: int) -> Loop | None:
         """Return the sets of a loop; None where there are none, or none yet."""
-        key = part, start
-        if key not in self._loops:
-            loop = loop_of(self._automaton, self._tables, part, start)
+        place = part, start
+        if place not in self._loops:
+            if place not in self._keys:
+                self._keys[place] = key_of(self._automaton, self._tables, part, start)
+            key = self._keys[place]
+            loop = None if key is None else loop_of(self._automaton, self._tables, part, key)
             if loop is NOT_YET:
                 return None
-            self._loops[key] = loop
-            if self._loops[key] is not None and self._hints[0] < HINTS:
+            self._loops[place] = loop
+            if loop is not None and self._hints[0] < HINTS:
                 self._hints[0] += 1
                 self._hints[self._hints[0]] = part
-        return self._loops[key]
+        return self._loops[place]
 
     def _ways_out(self, part: int, start: int, rest: int) -> Exits | None:
         """Return the tokens that leave a loop into `rest` and their rounds; None where `rest` can read more of it."""

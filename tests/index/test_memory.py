@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import random
 import threading
 
 import numpy as np
@@ -127,6 +128,33 @@ def test_many_requests_do_not_grow(vocabulary):
         sizes.append(resident())
     print("MB after each round:", [round(size) for size in sizes])
     assert sizes[-1] - sizes[2] <= 12
+
+
+@pytest.mark.slow
+def test_requests_without_end(vocabulary):
+    """As many requests as HEALFSA_SOAK says, over mixed grammars, through one engine with a small cache."""
+    requests, random_ = int(os.environ.get("HEALFSA_SOAK", "4000")), random.Random(1)
+    engine = healfsa.Engine(vocabulary, cache_bytes=4 << 20)
+    row, sizes = engine.allocate_bitmask(), []
+    patterns = [r"[a-z]{1,%d}@\w+\.org", r"(?:(?!END).){0,%d}END", r"\d{1,%d}(, \d+)*", r'"([^"\\]|\\.){0,%d}"']
+    for k in range(requests):
+        number = random_.randrange(300) if random_.random() < 0.9 else 300 + k
+        if number % 3:
+            grammar = healfsa.json_schema(tool(number))
+            walk(engine, engine.matcher(grammar), f'{{"name_{number}": "some text"}}', row)
+        else:
+            matcher = engine.matcher(healfsa.regex(patterns[number // 3 % 4] % (number + 1)))
+            for _ in range(4):
+                matcher.fill_bitmask(row)
+                allowed = np.flatnonzero(np.unpackbits(row[0].view(np.uint8), bitorder="little"))
+                matcher.accept_token(int(random_.choice(allowed)))
+                if matcher.is_terminated:
+                    break
+        if (k + 1) % max(requests // 10, 1) == 0:
+            gc.collect()
+            sizes.append(resident())
+    print(f"MB after each tenth of {requests:,} requests:", [round(size) for size in sizes])
+    assert sizes[-1] - max(sizes[2:5]) <= 12
 
 
 @pytest.mark.slow
