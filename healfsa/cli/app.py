@@ -204,6 +204,9 @@ def bench(
     profile: Annotated[str | None, typer.Option(help="Show where one grammar (its name) spends its time.")] = None,
     growth: Annotated[bool, typer.Option("--growth", help="Against the numbers that a grammar names.")] = False,
     gpu: Annotated[bool, typer.Option("--gpu", help="The kernels of a device.")] = False,
+    end_to_end: Annotated[bool, typer.Option("--end-to-end", help="A model with and without a schema.")] = False,
+    model: Model = None,
+    tokens: Annotated[int, typer.Option(min=8, max=2000, help="Of --end-to-end: tokens a turn.")] = 96,
     repeat: Annotated[int, typer.Option(min=1, max=99, help="Runs an engine; medians are shown.")] = 3,
 ) -> None:
     """Measure this engine beside the others that are installed (llguidance, xgrammar): CPU times, with ratios.
@@ -213,11 +216,16 @@ def bench(
     - `healfsa bench --json bench.json --plot bench.svg`
     - `healfsa bench --tokenizer path/to/tokenizer.json --profile "nested order"`
     - `healfsa bench --growth --plot growth.svg` (several `--tokenizer`: growth with their size)
+    - `healfsa bench --end-to-end` (a `--model` of transformers; default: embedded)
     """
     if gpu:
         from healfsa.cli import bench_gpu
 
         bench_gpu.run(out=out)
+    elif end_to_end:
+        from healfsa.cli import bench_model
+
+        bench_model.run(model, tokens, repeat, out)
     elif growth:
         from healfsa.cli import bench_growth
 

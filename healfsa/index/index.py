@@ -117,7 +117,7 @@ class Index(Masks):
         row = self._rows.get(self._same.get(key, REJECTED))
         if row is None:
             listed = np.concatenate([found.tokens(), np.array(extra, dtype=np.int32)])
-            row = self._pack(listed, found.bases, found.missing)
+            row = self._pack(listed, found.bases, found.missing, not found.own)
         if found.key is not None:
             self._same[key] = state
         return row

@@ -1,9 +1,9 @@
 """Counters that no token can use up: states that differ in them have one row.
 
 In: a state. Out: the state with its far bounds taken away.
-Idea: a token of n bytes begins at most n rounds, so in front of it x{2,500} is as good as x{2,} and x{60,500} as x{25,}:
-    it runs out of neither. Below an intersection a bound may also matter behind the token; there it is far when the
-    text can be finished within what is left from every state that can be reached without the bound.
+Idea: a token of n bytes begins at most n rounds, so in front of it x{2,500} is as good as x{2,} and x{60,500} as
+    x{25,}: it runs out of neither. Below an intersection a bound may also matter behind the token; there it is far when
+    the text can be finished within what is left from every state that can be reached without the bound.
 Cost: some hundred nanoseconds; a search over at most MOST states for an intersection.
 Source: own.
 Not here: tokens too long for it, rows (see wide).
@@ -38,11 +38,11 @@ from healfsa.index.kernels import kernel
 DEEP = 24  # nesting down to which bounds are looked for
 PARTS = 64  # parts of the largest union or intersection that is looked into
 NOWHERE = 1 << 20  # more than any length that is counted
-MOST = 96  # states behind an intersection that are looked at
+MOST = 320  # states behind an intersection that are looked at
 # The scratch memory: pairs (state, length) that are remembered, a word, a hash table, and the states that were met.
 KEEP, KEPT = 64, 2
 LOWEST = KEEP * KEPT
-TABLE, SLOTS = LOWEST + 1, 256
+TABLE, SLOTS = LOWEST + 1, 1024
 COUNT = TABLE + SLOTS
 MET = COUNT + 1  # pairs (state, length), from number 1 on
 SIZE = MET + 2 * (MOST + 2)

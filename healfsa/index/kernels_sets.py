@@ -256,7 +256,7 @@ def base_of(memory, members, known, queue, state):
     " int64, int64)"
 )
 def walk_sets(memory, trie, marks, members, known, queue, stack, found, state, start, base, thin, done):
-    """Do what `walk` does behind `done` tokens that were found already, without looking below nodes where nothing fails.
+    """Do what `walk` does, without looking below nodes where nothing fails; `done` tokens were found before.
 
     With `base` >= 0, a set of which the first state reads all that is not LONG (`start` is 0, or behind bytes of that
     set), the tokens in the row of that set are left out. Below a node with at most `thin` nodes all are walked.

@@ -121,11 +121,17 @@ class Masks(ABC):
             row = self._pack(self._end) if state == ENDED else self._row(state)
         return self.pool.keep(self, self._rows, key, row)
 
-    def _pack(self, tokens: np.ndarray, bases: Sequence[np.ndarray] = (), missing: np.ndarray = NO_WORDS) -> Row:
+    def _pack(
+        self,
+        tokens: np.ndarray,
+        bases: Sequence[np.ndarray] = (),
+        missing: np.ndarray = NO_WORDS,
+        shared: bool = True,
+    ) -> Row:
         """Return the row of all that is in `bases` but `missing`, and of `tokens` (copied: may be scratch memory)."""
         base = self.tables.union(bases) if bases else NO_WORDS
         if len(tokens) + len(missing) <= DENSE_ABOVE:
-            return Row(base, missing, tokens.copy())
+            return Row(base, missing, tokens.copy(), shared)
         words = np.zeros((1, self.tables.words), dtype=np.int32)
         kernels.fill(words, 0, base, missing, tokens)
         return Row(words[0], NO_WORDS, NO_WORDS, shared=False)

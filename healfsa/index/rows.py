@@ -13,7 +13,6 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Hashable
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -37,13 +36,14 @@ class Row:
         self.missing = missing
         self.tokens = tokens
         self.nbytes = OVERHEAD + missing.nbytes + tokens.nbytes + (0 if shared else base.nbytes)
-        words = id(base) if shared else blake2b(base.data, digest_size=16).digest()
+        words = id(base) if shared else hash(base.tobytes())
         self.content = words, hash(tokens.tobytes()), hash(missing.tobytes())  # equal for equal rows, seldom for others
         self.users = 0
 
     def equals(self, other: Row) -> bool:
         """Say whether two rows with equal contents allow the same tokens."""
-        return self.tokens.tobytes() == other.tokens.tobytes() and self.missing.tobytes() == other.missing.tobytes()
+        one, two = (self.tokens, self.missing, self.base), (other.tokens, other.missing, other.base)
+        return all(a is b or a.tobytes() == b.tobytes() for a, b in zip(one, two, strict=True))
 
 
 class RowPool:

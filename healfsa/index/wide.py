@@ -20,6 +20,7 @@ import numpy as np
 from healfsa.automaton.kernels_memory import EMPTY
 from healfsa.index import kernels, kernels_alike, kernels_far, kernels_loops, kernels_sets, kernels_split
 from healfsa.index.loops import NOT_YET, Key, Loop, key_of, loop_of
+from healfsa.index.rows import DENSE_ABOVE
 from healfsa.index.sets import GROUP_OF
 
 if TYPE_CHECKING:
@@ -44,12 +45,16 @@ LONGER = 600  # tokens with too many rounds that are looked at one by one
 
 @dataclass(slots=True)
 class Found:
-    """Tokens as (the union of `bases`, without `missing`) and all of `lists`; equal `key`s mean equal tokens."""
+    """Tokens as (the union of `bases`, without `missing`) and all of `lists`; equal `key`s mean equal tokens.
+
+    Where it is `own`, the one base was made for this state, and is no row that others share.
+    """
 
     bases: list[np.ndarray] = field(default_factory=list)
     lists: list[np.ndarray] = field(default_factory=list)
     missing: np.ndarray = field(default_factory=lambda: NO_TOKENS)
     key: tuple | None = None
+    own: bool = False
 
     def tokens(self) -> np.ndarray:
         """Return the listed tokens as one array."""
@@ -120,7 +125,7 @@ class Wide:
         queue[kernels_far.LOWEST] = kernels_far.NOWHERE
         far = run(kernels_far.far_of, state, LONG, queue, 0, 0)
         if far == state:
-            return self.by_sets(state, 0)
+            return self._whole_row(state)
         base = self._keep(("far", far), lambda: self._words_of(far))
         longer = tables.longer(LONG)
         states = tables.scratch_pair()[1][: len(longer)]
@@ -129,32 +134,48 @@ class Wide:
         return Found([base], missing=missing, key=(far, missing.tobytes()))
 
     def _words_of(self, state: int) -> np.ndarray:
-        found = self.by_sets(state, 0)
-        row = np.zeros((1, self._tables.words), dtype=np.int32)
+        found = self._whole_row(state)
+        return found.bases[0] if found.own else self._dense(found)
+
+    def _whole_row(self, state: int) -> Found:
+        """Return the tokens of `state`; many of them as words, so that no long list is copied."""
+        base, tokens = self._walk_from_root(state)
+        if len(tokens) <= DENSE_ABOVE:
+            return Found([base] if len(base) else [], [tokens.copy()])
+        return Found([self._dense(Found([base], [tokens]))], own=True)
+
+    def _dense(self, found: Found) -> np.ndarray:
+        row = np.empty((1, self._tables.words), dtype=np.int32)
         kernels.fill(row, 0, found.bases[0] if found.bases else NO_TOKENS, NO_TOKENS, found.tokens())
         return row[0]
+
+    def _walk_from_root(self, state: int, based: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """Return the tokens of `state` as a base row, maybe empty, and a list in scratch memory."""
+        tables, run, base = self._tables, self._automaton.run, -1
+        sets, alike = tables.sets, tables.sets.alike
+        stacks, found, _ = tables.scratch_pair()
+        known, queue = tables.scratch_sets(self)
+        if based:
+            base = run(kernels_sets.base_of, sets.members, known, queue, state) - 1
+        groups = alike.packed, alike.marks, alike.places, alike.fine, GROUP_OF
+        args = tables.trie, sets.marks, sets.members, *groups, known, queue, tables.scratch_steps()
+        count = run(kernels_alike.walk_alike, *args, stacks[0], stacks[1], found, state, base, THIN)
+        return sets.row(base) if base >= 0 else NO_TOKENS, found[:count]
 
     def by_sets(self, state: int, start: int, based: bool = True) -> Found:
         """Return the tokens of `state` below trie node `start`: a walk that skips what cannot fail.
 
         Unless `based`, all of them are listed.
         """
-        tables, run = self._tables, self._automaton.run
-        sets, base = tables.sets, -1
+        tables = self._tables
+        if start == 0:
+            base, tokens = self._walk_from_root(state, based)
+            return Found([base] if len(base) else [], [tokens.copy()])
         stack, found, _ = tables.scratch()
         known, queue = tables.scratch_sets(self)
-        if based and start == 0:
-            base = run(kernels_sets.base_of, sets.members, known, queue, state) - 1
-        common = tables.trie, sets.marks, sets.members
-        if start == 0:
-            alike, (stacks, found, _) = sets.alike, tables.scratch_pair()
-            groups = alike.packed, alike.marks, alike.places, alike.fine, GROUP_OF
-            args = *common, *groups, known, queue, tables.scratch_steps(), stacks[0], stacks[1], found
-            count = run(kernels_alike.walk_alike, *args, state, base, THIN)
-        else:
-            count = run(kernels_sets.walk_sets, *common, known, queue, stack, found, state, start, base, THIN, 0)
-        listed = found[:count].copy()  # the row of a set uses the same scratch memory
-        return Found([sets.row(base)] if base >= 0 else [], [listed])
+        args = tables.trie, tables.sets.marks, tables.sets.members, known, queue, stack, found
+        count = self._automaton.run(kernels_sets.walk_sets, *args, state, start, -1, THIN, 0)
+        return Found(lists=[found[:count].copy()])
 
     def _split(self, state: int) -> list[list[int]]:
         buffer = self._tables.scratch_pieces()

@@ -89,3 +89,11 @@ def test_engines_agree_on_the_first_mask(tmp_path):
         engine.mask(engine.start(engine.compile("regex", "[0-9]{4}-[a-z]+")))
         rows.append(row.copy())
     assert all(np.array_equal(row, rows[0]) for row in rows)
+
+
+def test_end_to_end(tmp_path):
+    out = tmp_path / "model.json"
+    result = CliRunner().invoke(app, ["bench", "--end-to-end", "--tokens", "8", "--repeat", "1", "--json", str(out)])
+    assert result.exit_code == 0, result.output
+    figures = json.loads(out.read_text())
+    assert figures["ratio"] > 0.5 and all(passes < tokens for passes, tokens in figures["passes"])
