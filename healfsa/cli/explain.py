@@ -40,13 +40,13 @@ def run(
     text = read_prompt(prompt)
     model, tokenizer = healfsa.models.load(model_name)
     from healfsa.healing import explain
+    from healfsa.integrations.start import start_id
     from healfsa.integrations.transformers import engine_for
-    from healfsa.integrations.transformers.prompts import start_id
     from healfsa.integrations.transformers.reading import PathReader
 
     engine = engine_for(model, tokenizer)
     healed = engine.heal(text, read_policy(policy), parse_special=parse_special)
-    reader = PathReader(model, healed.input_ids or [start_id(tokenizer, engine)])
+    reader = PathReader(model, healed.input_ids or [start_id(engine.vocabulary)])
     told = explain(engine.vocabulary, healed, reader, over=over, most=max(show, 1))
     console = Console(soft_wrap=True, highlight=False)
     _print(console, told)

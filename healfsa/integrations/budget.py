@@ -1,20 +1,16 @@
-"""How many tokens a healed row may write, and the loop that frameworks without one of ours share.
+"""How many tokens a healed row may write.
 
-In: a boundary, a number of new tokens, ids. Out: limits; `Loop`, the calls of a generator that runs step by step.
+In: a boundary, a number of new tokens, ids. Out: limits.
 Idea: a budget is counted as without healing; what only spells the prompt's own bytes again is free, however many tokens
-    that takes.
+    that takes. An engine that takes one number is sent the greatest (`most`), and its answer is cut where `limit` says.
 Cost: one pass over the first few ids of a row.
-Not here: models.
+Not here: loops (see loop).
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
-
-import healfsa
-from healfsa.integrations.remote import pieces
 
 
 def spelling(vocabulary: Any, boundary: Any, ids: Iterable[int]) -> int:
@@ -37,46 +33,3 @@ def limit(vocabulary: Any, boundary: Any, ids: Sequence[int], new: int) -> int:
 def most(boundary: Any, new: int) -> int:
     """Return the greatest `limit`: every owed byte spelled by a token of its own."""
     return new + max(len(boundary.prompt_ids) - len(boundary.keep), len(boundary.owed))
-
-
-class Loop(ABC):
-    """Heals, then lets a framework write one token after the other."""
-
-    engine: healfsa.Engine
-
-    @abstractmethod
-    def _ids(self, boundary: Any, grammar: Any, most: int, options: dict[str, Any]) -> Iterator[int]:
-        """Yield up to `most` ids behind the kept ones, without the end of text."""
-
-    def generate(self, prompts: Any, grammar: Any = None, **options: Any) -> Any:
-        """Continue one prompt, or each of a list, one after the other.
-
-        Parameters
-        ----------
-        prompts : str, bytes, token ids, or a list of texts
-        grammar : Grammar, Index or None
-        heal, prefill, max_new_tokens, stop
-            As for `healfsa.integrations.transformers.generate`.
-        **options
-            Everything else goes to the framework (see the class).
-        """
-        if isinstance(prompts, (list, tuple)) and not all(isinstance(item, int) for item in prompts):
-            return [self.generate(each, grammar, **options) for each in prompts]
-        return "".join(self.stream(prompts, grammar, **options))
-
-    def stream(self, prompt: Any, grammar: Any = None, **options: Any) -> Iterator[str]:
-        """Yield the continuation of one prompt in pieces."""
-        heal, prefill, stop = options.pop("heal", "auto"), options.pop("prefill", None), options.pop("stop", ())
-        reading = {"parse_special": True} if isinstance(prompt, (str, bytes)) else {}
-        boundary = self.engine.heal(prompt, heal, prefill, least=1, **reading)
-        new = options.pop("max_new_tokens", 256)
-        ids = self._ids(boundary, grammar, most(boundary, new), options)
-        return pieces(self.engine, boundary, self._within(boundary, ids, new), stop)
-
-    def _within(self, boundary: Any, ids: Iterable[int], new: int) -> Iterator[list[int]]:
-        written: list[int] = []
-        for token_id in ids if new else ():
-            written.append(token_id)
-            yield [token_id]
-            if len(written) >= limit(self.engine.vocabulary, boundary, written, new):
-                return

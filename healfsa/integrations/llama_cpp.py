@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -23,10 +22,9 @@ import numpy as np
 
 import healfsa
 from healfsa.errors import MissingExtra, VocabularyError
-from healfsa.healing import TextStream
 from healfsa.integrations import embedded
-from healfsa.integrations.budget import limit
 from healfsa.integrations.history import SequenceMask
+from healfsa.integrations.loop import Loop
 from healfsa.integrations.start import start_id
 from healfsa.vocab.adapters import Adapter
 from healfsa.vocab.spelling import TokenTable, checked_table
@@ -178,18 +176,7 @@ class LogitsProcessor:
         return masked.reshape(scores.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """One continuation: its text, exact bytes, ids (those that spell the owed bytes included) and why it ended."""
-
-    text: str
-    data: bytes
-    token_ids: tuple[int, ...]
-    boundary: Any
-    finish_reason: str
-
-
-class Generator:
+class Generator(Loop):
     """Heals, constrains and generates over one `Llama`.
 
     Parameters
@@ -197,92 +184,19 @@ class Generator:
     llama : llama_cpp.Llama
     engine : Engine, optional
         That of `engine_for` if it is not given.
+
+    Notes
+    -----
+    Other options of `generate` and `stream` go to `Llama.generate` (temp, top_k, top_p, min_p, repeat_penalty, ...);
+    `temp` is 0 unless it is given.
     """
 
     def __init__(self, llama: Any, engine: healfsa.Engine | None = None) -> None:
         self.llama = llama
         self.engine = engine or engine_for(llama)
 
-    def generate(self, prompts: Any, grammar: Any = None, *, details: bool = False, **options: Any) -> Any:
-        """Continue one prompt, or each of a list, one after the other.
-
-        Parameters
-        ----------
-        prompts : str, bytes, token ids, or a list of texts
-        grammar : Grammar, Index or None
-        details : bool
-            Return `Completion` objects in place of texts.
-        heal, prefill, max_new_tokens, stop, parse_special
-            As for `healfsa.integrations.transformers.generate`.
-        **options
-            Everything else goes to `Llama.generate` (temp, top_k, top_p, min_p, repeat_penalty, ...); `temp` is 0
-            unless it is given.
-        """
-        if isinstance(prompts, (list, tuple)) and not all(isinstance(item, int) for item in prompts):
-            return [self.generate(each, grammar, details=details, **options) for each in prompts]
-        found = self._run(prompts, grammar, options)
-        for _ in found.pieces:
-            pass
-        done = found.completion()
-        return done if details else done.text
-
-    def stream(self, prompt: Any, grammar: Any = None, **options: Any) -> Iterator[str]:
-        """Yield the continuation of one prompt in pieces."""
-        return self._run(prompt, grammar, options).pieces
-
-    def _run(self, prompt: Any, grammar: Any, options: dict[str, Any]) -> _Run:
-        options = dict(options)
-        heal, prefill = options.pop("heal", "auto"), options.pop("prefill", None)
-        parse = options.pop("parse_special", True)
-        reading = {"parse_special": parse} if isinstance(prompt, (str, bytes)) else {}
-        boundary = self.engine.heal(prompt, heal, prefill, **reading)
-        stop = options.pop("stop", ())
-        budget = options.pop("max_new_tokens", 256)
-        processor = LogitsProcessor(self.engine, grammar, boundary)
+    def _ids(self, boundary: Any, grammar: Any, most: int, options: dict[str, Any]) -> Iterator[int]:
+        processors = api.LogitsProcessorList([LogitsProcessor(self.engine, grammar, boundary)])
         ids = boundary.input_ids or [start_id(self.engine.vocabulary)]
-        tokens = self.llama.generate(
-            ids, logits_processor=api.LogitsProcessorList([processor]), **{"temp": 0.0, "repeat_penalty": 1.0} | options
-        )
-        return _Run(self.engine, boundary, tokens, budget, [stop] if isinstance(stop, str) else list(stop))
-
-
-class _Run:
-    """One generation under way."""
-
-    def __init__(self, engine: healfsa.Engine, boundary: Any, tokens: Any, budget: int, stop: Sequence[str]) -> None:
-        self._vocabulary = engine.vocabulary
-        self._boundary = boundary
-        self._tokens = tokens
-        self._budget = budget
-        self._text = TextStream.behind(engine.vocabulary, boundary, stop)
-        self._ids: list[int] = []
-        self.pieces = self._pieces()
-
-    def _pieces(self) -> Iterator[str]:
-        try:
-            yield from self._loop()
-        finally:
-            self._tokens.close()
-
-    def _loop(self) -> Iterator[str]:
-        ends = set(self._vocabulary.eos_ids)
-        reason = "length"
-        while self._budget and len(self._ids) < limit(self._vocabulary, self._boundary, self._ids, self._budget):
-            token_id = int(next(self._tokens))
-            if token_id in ends:
-                reason = "eos"
-                break
-            self._ids.append(token_id)
-            if piece := self._text.push(self._vocabulary.bytes_of(token_id)):
-                yield piece
-            if self._text.finish_reason is not None:
-                return
-        if piece := self._text.finish(reason):
-            yield piece
-
-    def completion(self) -> Completion:
-        data = self._vocabulary.decode_bytes(self._ids)[len(self._boundary.owed) :]
-        if (stop := self._text.stopped_by) is not None:
-            data = data[: data.find(stop.encode())]
-        reason = self._text.finish_reason or "length"
-        return Completion(self._text.text, data, tuple(self._ids), self._boundary, reason)
+        options = {"temp": 0.0, "repeat_penalty": 1.0} | options
+        return self.llama.generate(ids, logits_processor=processors, **options)

@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import healfsa
-from healfsa.integrations.remote import Cut, Server, cut, pieces
+from healfsa.integrations.loop import Loop
+from healfsa.integrations.remote import Server, cut, gbnf
+from healfsa.integrations.start import start_id
 
 
-class LlamaServer:
+class LlamaServer(Loop):
     """A running llama.cpp server.
 
     Parameters
@@ -27,45 +29,26 @@ class LlamaServer:
         That of the model which the server serves.
     key : str, optional
         The server's API key.
+
+    Notes
+    -----
+    Other options of `generate` and `stream` are sent along (temperature, top_k, seed, ...); `temperature` is 0 unless
+    it is given. HealFSAError: the server cannot be reached, or refuses; the message holds what it said.
     """
 
     def __init__(self, url: str, tokenizer: Any, key: str | None = None) -> None:
         self.server = Server(url, key)
         self.engine = engine_of(tokenizer)
 
-    def generate(self, prompts: Any, grammar: Any = None, **options: Any) -> Any:
-        """Continue one prompt, or each of a list.
+    def _cut(self, prompt: Any, heal: str | int, prefill: Any, reading: dict[str, Any]) -> Any:
+        return cut(self.engine, prompt, heal, prefill, **reading)
 
-        Parameters
-        ----------
-        prompts : str, token ids, or a list of texts
-        grammar : Grammar, Index or None
-        heal, prefill, max_new_tokens, stop
-            As for `healfsa.integrations.transformers.generate`.
-        **options
-            Everything else is sent along (temperature, top_k, seed, ...); `temperature` is 0 unless it is given.
-
-        Raises
-        ------
-        HealFSAError
-            The server cannot be reached, or refuses; the message holds what it said.
-        """
-        if isinstance(prompts, (list, tuple)) and not all(isinstance(item, int) for item in prompts):
-            return [self.generate(each, grammar, **options) for each in prompts]
-        return "".join(self.stream(prompts, grammar, **options))
-
-    def stream(self, prompt: Any, grammar: Any = None, **options: Any) -> Iterator[str]:
-        """Yield the continuation of one prompt in pieces."""
-        prepared = cut(self.engine, prompt, grammar, options.pop("heal", "auto"), options.pop("prefill", None))
-        stop = options.pop("stop", ())
-        body = self._body(prepared, options)
-        events = self.server.events("/completion", body)
-        return pieces(self.engine, prepared.boundary, (event.get("tokens", ()) for event in events), stop)
-
-    def _body(self, prepared: Cut, options: dict[str, Any]) -> dict[str, Any]:
-        budget = options.pop("max_new_tokens", 256) + prepared.boundary.n_removed
-        body = {"prompt": prepared.ids, "n_predict": budget, "temperature": 0.0, "stream": True, "return_tokens": True}
-        return body | ({"grammar": prepared.grammar} if prepared.grammar else {}) | options
+    def _ids(self, boundary: Any, grammar: Any, most: int, options: dict[str, Any]) -> Iterator[int]:
+        prompt = boundary.input_ids or [start_id(self.engine.vocabulary)]
+        body = {"prompt": prompt, "n_predict": most, "temperature": 0.0, "stream": True, "return_tokens": True}
+        if (text := gbnf(self.engine, grammar, boundary)) is not None:
+            body["grammar"] = text
+        return (i for event in self.server.events("/completion", body | options) for i in event.get("tokens", ()))
 
 
 def engine_of(tokenizer: Any) -> healfsa.Engine:

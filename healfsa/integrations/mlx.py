@@ -17,8 +17,8 @@ import mlx.core as mx
 import numpy as np
 
 import healfsa
-from healfsa.integrations.budget import Loop
 from healfsa.integrations.history import SequenceMask
+from healfsa.integrations.loop import Loop
 from healfsa.integrations.start import start_id
 
 _ENGINES: dict[str, healfsa.Engine] = {}

@@ -16,7 +16,7 @@ import numpy as np
 
 import healfsa
 from healfsa.errors import MissingExtra
-from healfsa.integrations.budget import Loop
+from healfsa.integrations.loop import Loop
 from healfsa.integrations.start import start_id
 
 try:

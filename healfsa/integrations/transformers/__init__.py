@@ -5,6 +5,8 @@ Idea: a row's mask is a function of the row's own tokens, so greedy search, samp
     padded batches all work without knowing which of them is running.
 """
 
+from typing import Any
+
 from healfsa.errors import MissingExtra
 
 try:
@@ -21,9 +23,11 @@ from healfsa.integrations.transformers.prompts import Prepared, prepare
 
 __all__ = [
     "ConstrainedLogitsProcessor",
+    "ContinuousGenerator",
     "Generation",
     "Generator",
     "HealedDecoding",
+    "HealingBatchProcessor",
     "HealingLogitsProcessor",
     "Prepared",
     "engine_for",
@@ -31,3 +35,12 @@ __all__ = [
     "prepare",
     "stream",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what not every transformers has when it is asked for."""
+    if name not in ("ContinuousGenerator", "HealingBatchProcessor"):
+        raise AttributeError(f"module 'healfsa.integrations.transformers' has no attribute {name!r}")
+    from healfsa.integrations.transformers import continuous
+
+    return getattr(continuous, name)

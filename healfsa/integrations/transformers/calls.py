@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 import healfsa
+from healfsa.errors import PromptError
 from healfsa.healing import TextStream
 from healfsa.integrations.budget import limit, most
 from healfsa.integrations.transformers.beams import covering
@@ -44,7 +45,8 @@ class Generation:
         Where the prompt was cut.
     finish_reason : str
         "eos": the text has ended · "stop": a stop string was met · "length": the budget was used up · "ruled out": a
-        beam that the grammar does not allow (it has fewer texts than were asked for), its text is empty · "error".
+        beam that the grammar does not allow, or one that was found already (there are fewer texts than were asked for),
+        its text is empty · "error".
     error : HealFSAError or None
         What went wrong in this row (a limit, for example); the other rows of the batch are not harmed.
     """
@@ -113,11 +115,13 @@ class Call:
         for places in self._groups(starts, options):
             going = [starts[at] for at in places]
             processor = HealingLogitsProcessor.of_matchers(self._engine, [start.matcher for start in going], 0)
+            processor.add_up_ends(counted(self._model, options, "num_beams"), options["eos_token_id"])
             rows = self._generate(going, processor, pad_id, dict(options))
             for i, row in enumerate(rows):
                 number = i * len(going) // len(rows)
                 found[places[number]].append(self._finish(going, number, row, processor))
-        return [generation for each in found for generation in each]
+        searched = counted(self._model, options, "num_beams") > 1
+        return [generation for each in found for generation in (_distinct(each) if searched else each)]
 
     def _groups(self, starts: list[Start], options: dict[str, Any]) -> list[list[int]]:
         """Return the places of the rows that one call of `model.generate` can take together.
@@ -149,21 +153,30 @@ class Call:
         self, going: list[Start], processor: Any, pad_id: int | None, options: dict[str, Any]
     ) -> list[list[int]]:
         """Let transformers generate behind the starts; return the new ids of each row."""
+        given = [name for name in options if name not in ("eos_token_id", "pad_token_id")]
         pad = pad_id if pad_id is not None else going[0].input_ids[0]
         ids, mask = pad_rows([list(start.input_ids) for start in going], pad, self._model.device)
         processor.prompt_width = width = ids.shape[1]
         if going[0].written and (streamer := options.get("streamer")) is not None:
             options["streamer"] = Handover(streamer, len(going[0].input_ids) - len(going[0].written))
         cache = going[0].cache if len(going) == 1 and takes_cache(self._model, options) else None
-        output = self._model.generate(
-            ids,
-            attention_mask=mask,
-            logits_processor=[*options.pop("logits_processor", []), processor],
-            stopping_criteria=[*options.pop("stopping_criteria", []), *self._criteria(going, width)],
-            max_new_tokens=max(1, max(self._most(start) - len(start.written) for start in going)),
-            **with_cache(self._model, cache),
-            **options,
-        )
+        try:
+            output = self._model.generate(
+                ids,
+                attention_mask=mask,
+                logits_processor=[*options.pop("logits_processor", []), processor],
+                stopping_criteria=[*options.pop("stopping_criteria", []), *self._criteria(going, width)],
+                max_new_tokens=max(1, max(self._most(start) - len(start.written) for start in going)),
+                **with_cache(self._model, cache),
+                **options,
+            )
+        except ValueError as refused:
+            if isinstance(refused, healfsa.HealFSAError):
+                raise
+            said = str(refused).splitlines()[0] if str(refused) else repr(refused)
+            raise PromptError(
+                f"transformers refuses this call: {said}", hint=f"it was given {sorted(given)}"
+            ) from refused
         sequences = output if isinstance(output, torch.Tensor) else output.sequences
         return sequences[:, width:].tolist()
 
@@ -199,9 +212,12 @@ class Call:
         kept = tuple(ids[: min(end, last)])
         if (error := processor.errors.get(number)) is not None:
             return self._result(start, kept, "error", error)
-        if not processor.allows(number, kept[len(start.written) :]):
-            return Generation("", b"", kept, self._prepared.boundaries[start.prompt], "ruled out")
-        return self._result(start, kept, "eos" if end < min(len(ids), last) else "length", None)
+        found = self._result(start, kept, "eos" if end < min(len(ids), last) else "length", None)
+        # Behind a stop string or the budget stands padding, which may look like an end.
+        path = ids[: end + 1] if found.finish_reason == "eos" else kept
+        if not processor.allows(number, path[len(start.written) :]):
+            return Generation("", b"", kept, found.boundary, "ruled out")
+        return found
 
     def _result(self, start: Start, ids: tuple[int, ...], reason: str, error: Any) -> Generation:
         boundary, vocabulary = self._prepared.boundaries[start.prompt], self._engine.vocabulary
@@ -211,3 +227,14 @@ class Call:
         if stream.stopped_by is not None:
             data, reason = data[: data.find(stream.stopped_by.encode())], "stop"
         return Generation(stream.text, data, ids, boundary, reason, error)
+
+
+def _distinct(beams: list[Generation]) -> list[Generation]:
+    """Rule out what was found already: transformers begins with copies of the first beam, which fill up the last."""
+    seen: set[tuple[int, ...]] = set()
+    found = []
+    for each in beams:
+        again = each.error is None and each.token_ids in seen
+        seen.add(each.token_ids)
+        found.append(Generation("", b"", each.token_ids, each.boundary, "ruled out") if again else each)
+    return found

@@ -18,9 +18,10 @@ from transformers import LogitsProcessorList
 import healfsa
 from healfsa.arguments import as_id
 from healfsa.errors import PromptError
+from healfsa.integrations.loop import one_a_prompt
 from healfsa.integrations.start import start_id
 from healfsa.integrations.transformers.processors import HealingLogitsProcessor, as_engine
-from healfsa.integrations.transformers.prompts import Prepared, one_a_prompt, pad_rows
+from healfsa.integrations.transformers.prompts import Prepared, pad_rows
 
 
 class HealedDecoding:
@@ -31,7 +32,7 @@ class HealedDecoding:
     engine : Engine
         As wide as the model's scores (`engine_for(model, tokenizer)`).
     start_id : int, optional
-        What a row begins with if nothing of its prompt is kept; None: the engine's BOS, else its first end-of-text id.
+        What a row begins with if nothing of its prompt is kept; None: `healfsa.integrations.start.start_id`.
 
     Notes
     -----
@@ -80,6 +81,7 @@ class HealedDecoding:
         model_kwargs["position_ids"] = (model_kwargs["attention_mask"].cumsum(-1) - 1).clamp(min=0)
         width = cut.input_ids.shape[1]
         processor = HealingLogitsProcessor(self._engine, cut.boundaries, grammar, prompt_width=width)
+        processor.add_up_ends(generation_config.num_beams, generation_config.eos_token_id)
         return loop(
             model,
             cut.input_ids.repeat_interleave(copies, 0),

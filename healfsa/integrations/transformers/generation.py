@@ -12,12 +12,14 @@ from functools import lru_cache
 from typing import Any
 
 import healfsa
-from healfsa.arguments import shown, whole
+from healfsa.arguments import shown
 from healfsa.errors import HealFSAError, PromptError, VocabularyError
 from healfsa.healing import stop_strings
+from healfsa.integrations.loop import budget as budget_of
+from healfsa.integrations.loop import one_a_prompt
 from healfsa.integrations.transformers.calls import Call, Generation
 from healfsa.integrations.transformers.processors import as_engine
-from healfsa.integrations.transformers.prompts import is_single, one_a_prompt, prepare
+from healfsa.integrations.transformers.prompts import is_single, prepare
 from healfsa.integrations.transformers.streaming import stream_pieces
 
 
@@ -103,9 +105,7 @@ class Generator:
         stops: Any,
         over: str,
     ) -> Call:
-        new = whole(budget)
-        if new is None or new < 0:
-            raise PromptError(f"max_new_tokens is a number of tokens, 0 or more, not {shown(budget)}")
+        new = budget_of(budget)
         if over not in ("canonical", "all"):
             raise PromptError(f"covers are over 'canonical' or 'all', not {shown(over)}")
         grammars = self._grammars(grammar, len(batch))

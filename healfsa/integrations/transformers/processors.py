@@ -42,12 +42,22 @@ class _HistoryProcessor(LogitsProcessor):
         self._engine = engine
         self._histories = Histories(matchers)
         self.prompt_width = width
+        self._adds_up = False
         self.errors: dict[int, HealFSAError] = {}
         self._prompt: torch.Tensor | None = None
 
     def reset(self) -> None:
         """Forget where the last generation began."""
         self._prompt = None
+
+    def add_up_ends(self, num_beams: int, eos_ids: int | Sequence[int] | None) -> None:
+        """Say how the loop searches and what it ends at.
+
+        Under beams the scores are log-probabilities: those of all ids that end a text are added up under the first of
+        them, so that a text which could end in two ways is one hypothesis, with its whole weight.
+        """
+        ends, known = self._engine.vocabulary.eos_ids, [eos_ids] if isinstance(eos_ids, int) else list(eos_ids or ())
+        self._adds_up = num_beams > 1 and len(ends) > 1 and set(ends) <= set(known)
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Return `scores` with every token that may not follow set to -inf.
@@ -73,6 +83,10 @@ class _HistoryProcessor(LogitsProcessor):
             self._fill(bitmask, row, matcher, row * len(self._histories) // len(matchers))
         scores = scores.clone()
         healfsa.apply_bitmask(scores, torch.from_numpy(bitmask).to(scores.device))
+        ends = list(self._engine.vocabulary.eos_ids)
+        if self._adds_up:
+            scores[:, ends[0]] = scores[:, ends].logsumexp(-1)
+            scores[:, ends[1:]] = -torch.inf
         return scores
 
     def _fill(self, bitmask: np.ndarray, row: int, matcher: Any | None, prompt: int) -> None:
@@ -86,6 +100,8 @@ class _HistoryProcessor(LogitsProcessor):
 
     def allows(self, prompt: int, ids: Sequence[int]) -> bool:
         """Say whether every one of `ids` may stand behind prompt number `prompt`."""
+        if self._adds_up and len(ids) and ids[-1] in self._engine.vocabulary.eos_ids[1:]:
+            return False  # its weight was added to that of the first end
         return self._histories.start(prompt).validate_tokens(ids) == len(ids)
 
     def matchers(self, input_ids: torch.Tensor) -> list[Any | None]:

@@ -18,6 +18,8 @@ import torch
 import healfsa
 from healfsa.arguments import shown
 from healfsa.errors import PromptError
+from healfsa.integrations.loop import one_a_prompt
+from healfsa.integrations.start import start_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +60,6 @@ def is_single(prompts: Any) -> bool:
 def _is_scalar(item: Any) -> bool:
     """Say whether an element is one id (right or wrong), not a prompt of its own."""
     return isinstance(item, (int, float, complex)) or getattr(item, "ndim", None) == 0
-
-
-def one_a_prompt(given: Any, n: int, what: str) -> list[Any]:
-    """Return one value a prompt, from one for all or from a list with one each."""
-    found = list(given) if isinstance(given, (list, tuple)) else [given] * n
-    if len(found) != n:
-        raise PromptError(f"{len(found)} {what} for {n} prompts", hint="give one, or one a prompt")
-    return found
 
 
 def prepare(
@@ -109,7 +103,7 @@ def prepare(
     for prompt, tail in zip(prompts, tails, strict=True):
         source, options = read(tokenizer, prompt, parse_special)
         boundaries.append(engine.heal(source, heal, prefill=tail, **options))
-    rows = [list(boundary.input_ids) or [start_id(tokenizer, engine)] for boundary in boundaries]
+    rows = [list(boundary.input_ids) or [start_id(engine.vocabulary)] for boundary in boundaries]
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else rows[0][0]
     ids, mask = pad_rows(rows, pad, device)
     return Prepared(ids, mask, tuple(boundaries))
@@ -163,15 +157,3 @@ def _check_message(number: int, message: Any) -> None:
         return  # a call of tools, say
     if not isinstance(content, (str, list, tuple)):
         raise PromptError(f"message {number} of the chat has no content: {shown(content)}", hint="give it a text")
-
-
-def start_id(tokenizer: Any, engine: healfsa.Engine) -> int:
-    """Return the id a text starts with, for prompts of which nothing is kept.
-
-    The separator of documents where the vocabulary has one, else BOS, else EOS: a model needs at least one token.
-    """
-    separator = engine.vocabulary.specials.get("<|endoftext|>")
-    for found in (separator, tokenizer.bos_token_id, *engine.vocabulary.eos_ids):
-        if found is not None:
-            return int(found)
-    raise PromptError("nothing of the prompt is kept, and the tokenizer has no token to start with")

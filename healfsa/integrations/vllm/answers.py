@@ -1,6 +1,6 @@
 """OpenAI answers of a request whose prompt was cut: text, usage, echo and stop strings as if it had not been.
 
-In: answers or chunks as vLLM writes them, with token ids. Out: the same, put right.
+In: answers or chunks as vLLM writes them, with token ids. Out: the same, put right, and no longer than was asked for.
 Idea: text is made again from the ids behind the owed bytes; nothing else in an answer is touched.
 Not here: HTTP, vLLM.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import healfsa
 from healfsa.errors import UnsupportedFeature
-from healfsa.healing import TextStream
+from healfsa.integrations.loop import Writing
 
 
 def stops_of(stop: Any, owed: bytes) -> tuple[list[str], bool]:
@@ -67,18 +67,28 @@ class Answer:
         The prompt, where it is to be shown in front.
     keep_ids : bool
         Whether the client asked for token ids.
+    new : int, optional
+        The client's budget; the engine was given room for owed bytes that many tokens spell.
     """
 
     def __init__(
-        self, engine: healfsa.Engine, boundary: Any, stops: list[str], echo: str = "", *, keep_ids: bool = False
+        self,
+        engine: healfsa.Engine,
+        boundary: Any,
+        stops: list[str],
+        echo: str = "",
+        *,
+        keep_ids: bool = False,
+        new: int | None = None,
     ) -> None:
         self._vocabulary = engine.vocabulary
         self._boundary = boundary
         self._stops = stops
         self._echo = echo
         self._keep_ids = keep_ids
-        self._streams: dict[int, TextStream] = {}
-        self._cut: set[int] = set()
+        self._new = new
+        self._choices: dict[int, Writing] = {}
+        self._over: set[int] = set()  # choices that have ended here, whatever else the engine writes
 
     def whole(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Return a whole answer, put right."""
@@ -91,36 +101,33 @@ class Answer:
         return self._usage(answer)
 
     def chunk(self, event: dict[str, Any]) -> dict[str, Any]:
-        """Return one event of a stream, put right; behind a stop string that was found here choices are left out."""
+        """Return one event of a stream, put right; a choice that has ended here is left out from then on."""
         kept = []
         for choice in event.get("choices", ()):
-            index = choice["index"]
-            if index in self._cut:
+            if choice["index"] in self._over:
                 continue
-            echo = self._echo if index not in self._streams and "text" in choice else ""
+            echo = self._echo if choice["index"] not in self._choices and "text" in choice else ""
             text = self._text(choice, last=choice.get("finish_reason") is not None)
             if "text" in choice:
                 choice["text"] = echo + text
             elif (delta := choice.get("delta")) is not None and (text or delta.get("content") is not None):
                 delta["content"] = text
-            if self._streams[index].stopped_by is not None:
-                self._cut.add(index)
             kept.append(choice)
         if "choices" in event:
             event["choices"] = kept
         return self._usage(event)
 
     def _text(self, choice: dict[str, Any], *, last: bool) -> str:
-        stream = self._streams.get(choice["index"])
-        if stream is None:
-            stream = TextStream.behind(self._vocabulary, self._boundary, self._stops)
-            self._streams[choice["index"]] = stream
-        ids = choice.get("token_ids") or ()
-        text = "".join(stream.push(self._vocabulary.bytes_of(token_id)) for token_id in ids)
+        writing = self._choices.get(choice["index"])
+        if writing is None:
+            writing = Writing(self._vocabulary, self._boundary, self._new, self._stops)
+            self._choices[choice["index"]] = writing
+        text = "".join(map(writing.take, choice.get("token_ids") or ()))
+        if writing.reason in ("stop", "length"):
+            choice["finish_reason"], choice["stop_reason"] = writing.reason, writing.stopped_by
+            self._over.add(choice["index"])
         if last:
-            text += stream.finish()
-        if stream.stopped_by is not None:
-            choice["finish_reason"], choice["stop_reason"] = "stop", stream.stopped_by
+            text += writing.end()
         if not self._keep_ids:
             choice["token_ids"] = choice["prompt_token_ids"] = None
         return text
@@ -129,9 +136,8 @@ class Answer:
         """Count the prompt's ids as the client knows them; those that spell them again are not the answer's."""
         usage = answer.get("usage")
         if usage:
-            again = min(self._boundary.n_removed * max(1, len(self._streams)), usage.get("completion_tokens") or 0)
             usage["prompt_tokens"] += self._boundary.n_removed
             if usage.get("completion_tokens") is not None:
-                usage["completion_tokens"] -= again
+                usage["completion_tokens"] = sum(writing.n_own for writing in self._choices.values())
             usage["total_tokens"] = usage["prompt_tokens"] + (usage.get("completion_tokens") or 0)
         return answer

@@ -15,11 +15,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from healfsa.integrations.llama_server import engine_of
-from healfsa.integrations.remote import Server, cut, pieces
+from healfsa.integrations.loop import Loop
+from healfsa.integrations.remote import Server, cut, gbnf
 from healfsa.integrations.spec import Spec
+from healfsa.integrations.start import start_id
+from healfsa.integrations.vllm.setup import FIELD
 
 
-class Client:
+class Client(Loop):
     """A running vLLM server.
 
     Parameters
@@ -32,7 +35,13 @@ class Client:
     key : str, optional
         The server's API key.
     processor : bool
-        Whether the server runs `HealFSAProcessor` (``--logits-processors``).
+        Whether the server runs `HealFSAProcessor` (``--logits-processors``); without it a grammar's automaton can have
+        at most some thousand states.
+
+    Notes
+    -----
+    Other options of `generate` and `stream` are sent along (temperature, seed, top_p, ...); `temperature` is 0 unless
+    it is given.
     """
 
     def __init__(self, url: str, model: str, tokenizer: Any, key: str | None = None, processor: bool = False) -> None:
@@ -41,36 +50,20 @@ class Client:
         self._model = model
         self._processor = processor
 
-    def generate(self, prompts: Any, grammar: Any = None, **options: Any) -> Any:
-        """Continue one prompt, or each of a list.
-
-        Parameters
-        ----------
-        prompts : str, token ids, or a list of texts
-        grammar : Grammar or None
-            With a stock server one whose automaton has at most some thousand states.
-        heal, prefill, max_new_tokens, stop
-            As for `healfsa.integrations.transformers.generate`.
-        **options
-            Everything else is sent along (temperature, seed, top_p, ...); `temperature` is 0 unless it is given.
-        """
-        if isinstance(prompts, (list, tuple)) and not all(isinstance(item, int) for item in prompts):
-            return [self.generate(each, grammar, **options) for each in prompts]
-        return "".join(self.stream(prompts, grammar, **options))
-
-    def stream(self, prompt: Any, grammar: Any = None, **options: Any) -> Iterator[str]:
-        """Yield the continuation of one prompt in pieces."""
-        heal, prefill, stop = options.pop("heal", "auto"), options.pop("prefill", None), options.pop("stop", ())
+    def _cut(self, prompt: Any, heal: str | int, prefill: Any, reading: dict[str, Any]) -> Any:
         if self._processor:
-            reading = {"parse_special": True} if isinstance(prompt, (str, bytes)) else {}
-            boundary = self.engine.heal(prompt, heal, prefill, least=1, **reading)
-            constraint = {"vllm_xargs": {"healfsa": Spec.of(grammar, boundary).text()}}
-        else:
-            prepared = cut(self.engine, prompt, grammar, heal, prefill)
-            boundary = prepared.boundary
-            constraint = {"structured_outputs": {"grammar": prepared.grammar}} if prepared.grammar else {}
-        body = {"model": self._model, "prompt": boundary.input_ids, "temperature": 0.0, "stream": True}
-        body |= {"return_token_ids": True, "max_tokens": options.pop("max_new_tokens", 256) + boundary.n_removed}
-        events = self.server.events("/v1/completions", body | constraint | options)
-        ids = (choice.get("token_ids") or () for event in events for choice in event.get("choices", ()))
-        return pieces(self.engine, boundary, ids, stop)
+            return super()._cut(prompt, heal, prefill, reading)
+        return cut(self.engine, prompt, heal, prefill, **reading)
+
+    def _ids(self, boundary: Any, grammar: Any, most: int, options: dict[str, Any]) -> Iterator[int]:
+        prompt = boundary.input_ids or [start_id(self.engine.vocabulary)]
+        body = {"model": self._model, "prompt": prompt, "max_tokens": most, "temperature": 0.0}
+        body |= {"stream": True, "return_token_ids": True} | self._constraint(boundary, grammar)
+        events = self.server.events("/v1/completions", body | options)
+        return (i for event in events for choice in event.get("choices", ()) for i in choice.get("token_ids") or ())
+
+    def _constraint(self, boundary: Any, grammar: Any) -> dict[str, Any]:
+        if self._processor:
+            return {"vllm_xargs": {FIELD: Spec.of(grammar, boundary).text()}}
+        text = gbnf(self.engine, grammar, boundary)
+        return {} if text is None else {"structured_outputs": {"grammar": text}}

@@ -22,6 +22,7 @@ from typing import Any
 
 import healfsa
 from healfsa.errors import HealFSAError
+from healfsa.integrations.budget import most
 from healfsa.integrations.spec import Spec
 from healfsa.integrations.vllm.answers import Answer, constraint_of, stops_of
 from healfsa.integrations.vllm.setup import FIELD, engine_of
@@ -120,20 +121,23 @@ class Asked:
 
     def carry(self, engine: healfsa.Engine, boundary: Any, echo: str = "") -> Answer:
         """Write the spec into the request; return what its answer must be put right with."""
-        request, removed = self._request, boundary.n_removed
+        request = self._request
         constraint = self.constraint if self.constraint is not None else {}
         if constraint or boundary.owed:
             request.vllm_xargs = self._extra | {FIELD: Spec(constraint, boundary.owed, boundary.prefill).text()}
             request.structured_outputs, request.response_format = None, None
-        for name in ("max_tokens", "max_completion_tokens"):
-            if getattr(request, name, None) is not None:
-                setattr(request, name, getattr(request, name) + removed)
+        budgets: list[int] = []
+        for name in ("max_completion_tokens", "max_tokens"):
+            if (new := getattr(request, name, None)) is not None:
+                budgets.append(new)
+                setattr(request, name, most(boundary, new))
         stops, mine = stops_of(request.stop, boundary.owed)
         if mine:
             request.stop = []
         wanted = bool(getattr(request, "return_token_ids", False))
         request.echo, request.return_token_ids = False, True
-        return Answer(engine, boundary, stops, echo, keep_ids=wanted)
+        new = budgets[0] if budgets else None  # vLLM, too, looks at the newer name first
+        return Answer(engine, boundary, stops, echo, keep_ids=wanted, new=new)
 
 
 def healing_chat(base: Any, endpoint: HealingEndpoint) -> Any:

@@ -16,9 +16,9 @@ from typing import Any
 from vllm import SamplingParams, TokensPrompt
 from vllm.sampling_params import StructuredOutputsParams
 
-import healfsa
 from healfsa.errors import HealFSAError, PromptError
-from healfsa.healing import TextStream
+from healfsa.integrations.budget import most
+from healfsa.integrations.loop import Writing, as_batch, budget, one_a_prompt, reading
 from healfsa.integrations.spec import SPEC_KEYWORD, Spec
 from healfsa.integrations.start import start_id
 from healfsa.integrations.vllm.setup import FIELD, engine_of
@@ -64,32 +64,25 @@ class Generator:
         heal, prefill, max_new_tokens, stop
             As for `healfsa.integrations.transformers.generate`.
         details : bool
-            Return vLLM's `RequestOutput` objects in place of texts, with the owed bytes taken off the outputs' text.
+            Return vLLM's `RequestOutput` objects in place of texts; the outputs' text is without the owed bytes, and
+            their ids end with the budget.
         **options
             Everything else goes to `vllm.SamplingParams` (seed, top_p, n, ...); `temperature` is 0 unless it is given.
         """
-        single = isinstance(prompts, str) or (bool(prompts) and isinstance(prompts[0], int))
-        batch = [prompts] if single else list(prompts)
-        grammars = list(grammar) if isinstance(grammar, (list, tuple)) else [grammar] * len(batch)
-        tails = list(prefill) if isinstance(prefill, (list, tuple)) else [prefill] * len(batch)
-        if not len(grammars) == len(tails) == len(batch):
-            raise PromptError("as many grammars and prefills as prompts are needed", hint="give one, or one a prompt")
-        cuts = [self._cut(each, heal, tail) for each, tail in zip(batch, tails)]
-        budgets = [max_new_tokens + each.n_removed for each in cuts]
+        batch, single = as_batch(prompts)
+        grammars = one_a_prompt(grammar, len(batch), "grammars")
+        tails = one_a_prompt(prefill, len(batch), "prefills")
+        new = budget(max_new_tokens)
+        cuts = [self.engine.heal(each, heal, tail, **reading(each)) for each, tail in zip(batch, tails)]
         params = [
-            self._params(each, boundary, {"temperature": 0.0, "max_tokens": budget} | options)
-            for each, boundary, budget in zip(grammars, cuts, budgets)
+            self._params(each, boundary, {"temperature": 0.0, "max_tokens": max(1, most(boundary, new))} | options)
+            for each, boundary in zip(grammars, cuts)
         ]
         inputs = [TokensPrompt(prompt_token_ids=each.input_ids or [start_id(self.engine.vocabulary)]) for each in cuts]
         found = self.llm.generate(inputs, params, use_tqdm=False)
-        stops = [stop] if isinstance(stop, str) else list(stop)
-        texts = [self._texts(output, boundary, stops) for output, boundary in zip(found, cuts)]
+        texts = [self._texts(output, boundary, new, stop) for output, boundary in zip(found, cuts)]
         results = found if details else texts
         return results[0] if single else results
-
-    def _cut(self, prompt: Any, heal: str | int, prefill: Any) -> Any:
-        reading = {"parse_special": True} if isinstance(prompt, (str, bytes)) else {}
-        return self.engine.heal(prompt, heal, prefill, **reading)
 
     def _params(self, grammar: Any, boundary: Any, options: dict[str, Any]) -> Any:
         if grammar is None and not boundary.owed:
@@ -101,22 +94,14 @@ class Generator:
             structured_outputs=StructuredOutputsParams(json=json.dumps({SPEC_KEYWORD: text})), **options
         )
 
-    def _texts(self, output: Any, boundary: Any, stops: list[str]) -> Any:
+    def _texts(self, output: Any, boundary: Any, new: int, stop: Any) -> Any:
         for each in output.outputs:
             if each.finish_reason == "error":
                 raise HealFSAError("vLLM could not serve the request", hint="its log says why")
-            each.text = text_of(self.engine, boundary, each.token_ids, stops)
+            done = Writing(self.engine.vocabulary, boundary, new, stop).completion(each.token_ids)
+            each.text = done.text
+            if done.finish_reason != "eos":
+                each.token_ids = list(done.token_ids)
+                each.finish_reason = "length" if done.finish_reason == "length" else "stop"
         texts = [each.text for each in output.outputs]
         return texts[0] if len(texts) == 1 else texts
-
-
-def text_of(engine: healfsa.Engine, boundary: Any, ids: Sequence[int], stops: Sequence[str] = ()) -> str:
-    """Return what token ids say behind a healed prompt."""
-    stream = TextStream.behind(engine.vocabulary, boundary, stops)
-    ends = set(engine.vocabulary.eos_ids)
-    for token_id in ids:
-        if token_id in ends or stream.finish_reason is not None:
-            break
-        stream.push(engine.vocabulary.bytes_of(token_id))
-    stream.finish()
-    return stream.text

@@ -1,0 +1,53 @@
+"""What every engine is asked with the embedded model, and what our own generation answers in float32, temperature 0."""
+
+from __future__ import annotations
+
+import json
+
+import healfsa
+
+SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}
+SCHEMA |= {"required": ["name", "age"], "additionalProperties": False}
+PREFILL = '{"name": "B'
+FREE = ["The capital of Fra", "def f():\n    retur"]
+WORDS = healfsa.regex("[a-z ]{3,9}[.(]")
+PERSON = {"grammar": healfsa.json_schema(SCHEMA), "prefill": PREFILL, "max_new_tokens": 24}
+
+#: (prompt or prompts, options, answer)
+CALLS = [
+    (
+        FREE,
+        {"max_new_tokens": 10},
+        ["nce is Paris.\n\nThe answer is: ", "n None\n```\n\nIn this implementation, the `"],
+    ),
+    (FREE[0], {"max_new_tokens": 10, "heal": "off"}, "ganu is a small, isolated town called Sk"),
+    (["x.re", FREE[0]], {"grammar": WORDS, "max_new_tokens": 10}, ["duce(", "nce is  ("]),
+    (FREE[0], {"grammar": healfsa.choice("nce", "lls", "ncis")}, "nce"),
+    ("Bob is 42 years old.\nJSON: " + PREFILL, PERSON, 'ella", "age": 42}'),
+    (FREE[0], {"stop": ".", "max_new_tokens": 10}, "nce is Paris"),
+    ("We saw The capita", {"heal": 3, "max_new_tokens": 1}, "ila"),  # by more tokens than were cut
+]
+
+
+def check(ours):
+    """Compare a generator's answers and streams with our own generation's."""
+    for prompts, options, answer in CALLS:
+        assert ours.generate(prompts, **options) == answer
+    if hasattr(ours, "stream"):
+        pieces = list(ours.stream(FREE[0], max_new_tokens=10))
+        assert "".join(pieces) == CALLS[0][2][0] and len(pieces) > 5
+        assert "".join(ours.stream("x.re", WORDS, max_new_tokens=10)) == "duce("
+    assert json.loads(PREFILL + CALLS[4][2])["age"] == 42
+
+
+def check_loosely(ours):
+    """Check what holds for other weights, too: every answer fits its grammar, and begins where its prompt ends."""
+    assert ours.generate(FREE[0], max_new_tokens=4).startswith("nce is Paris.")
+    assert not ours.generate(FREE[0], heal="off", max_new_tokens=4).startswith("nce")
+    assert ours.generate([FREE[0], "x.re"], healfsa.choice("nce", "lls", "duce(")) == ["nce", "duce("]
+    assert all(WORDS.accepts(text) for text in ours.generate(["x.re", FREE[0]], WORDS))
+    text = ours.generate(CALLS[4][0], **PERSON)
+    assert json.loads(PREFILL + text)["age"] == 42
+    assert "." not in ours.generate(FREE[0], stop=".", max_new_tokens=10)
+    pieces = list(ours.stream(FREE[0], max_new_tokens=8))
+    assert "".join(pieces) == ours.generate(FREE[0], max_new_tokens=8) and len(pieces) > 3
