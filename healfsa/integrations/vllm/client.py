@@ -66,4 +66,5 @@ class Client(Loop):
         if self._processor:
             return {"vllm_xargs": {FIELD: Spec.of(grammar, boundary).text()}}
         text = gbnf(self.engine, grammar, boundary)
-        return {} if text is None else {"structured_outputs": {"grammar": text}}
+        left = {"vllm_xargs": {"heal": "off"}}  # where our endpoint plugin answers, it must not heal once more
+        return left if text is None else left | {"structured_outputs": {"grammar": text}}

@@ -91,7 +91,7 @@ class HealingEndpoint:
         if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], (str, list)):
             prompt = prompt[0]
         asked = Asked(request)
-        if asked.heal == "off" and asked.constraint is None:
+        if asked.is_spec or (asked.heal == "off" and asked.constraint is None):
             return None
         if not isinstance(prompt, str) and not (prompt and isinstance(prompt[0], int)):
             if asked.says_nothing:
@@ -113,6 +113,7 @@ class Asked:
     def __init__(self, request: Any) -> None:
         self._request = request
         self._extra = dict(request.vllm_xargs or {})
+        self.is_spec = FIELD in self._extra  # a client of ours has cut the prompt already
         self.says_nothing = not {"heal", "prefill"} & set(self._extra)
         self.heal = self._extra.pop("heal", "auto")
         self.prefill = self._extra.pop("prefill", None)
