@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from healfsa.index.tables import Tables
 
 STAMP = fingerprint(("automaton", "vocab", "index"))  # another version of the kernels makes its own files
-SELDOM, OFTEN = 4, 24  # how often a part is asked for before its sets are looked for on the disk, before they are made
+SELDOM, OFTEN = 2, 8  # how many grammars have a part before its sets are looked for on the disk, before they are made
 NARROW = 1500  # trie nodes: below a part with fewer of them a plain walk is as fast
 DESCRIPTION = 1 << 15  # words of the longest structure that is looked up
 
@@ -112,14 +112,17 @@ def key_of(automaton: Automaton, tables: Tables, part: int, start: int) -> Key |
     return (description, start) if description else None
 
 
-def loop_of(automaton: Automaton, tables: Tables, part: int, key: Key) -> Loop | None:
+def loop_of(automaton: Automaton, tables: Tables, part: int, key: Key, new: bool) -> Loop | None:
     """Return the token sets of a key; None where there are none, and a walk must serve.
 
-    What was not asked for often enough is `NOT_YET` there: making the sets takes as long as some twenty walks, reading
-    them from the disk as long as a few.
+    What not enough grammars have asked for (`new`: this one asks for the first time) is `NOT_YET` there: making the
+    sets takes as long as some twenty walks, reading them from the disk as long as a few, and one grammar's states share
+    their rows anyway.
     """
     if key in tables.loops:
         return tables.loops.get(key)
+    if not new:
+        return NOT_YET
     times = tables.asked(key)
     kept = None
     if times == min(SELDOM, OFTEN) and len(tables.kinds) >= store.LARGE:

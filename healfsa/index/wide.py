@@ -120,18 +120,24 @@ class Wide:
 
     def _from_afar(self, state: int) -> Found:
         """Return the tokens of `state` by those of the state without its far bounds, which many states share."""
-        tables, run = self._tables, self._automaton.run
-        queue = tables.scratch_far(self)
-        queue[kernels_far.LOWEST] = kernels_far.NOWHERE
-        far = run(kernels_far.far_of, state, LONG, queue, 0, 0)
+        tables = self._tables
+        far = self._far(state, LONG)
         if far == state:
             return self._whole_row(state)
         base = self._keep(("far", far), lambda: self._words_of(far))
+        if self._far(state, tables.vocabulary.trie.deepest) == far:  # no token at all is too long
+            return Found([base], key=(far,))
         longer = tables.longer(LONG)
         states = tables.scratch_pair()[1][: len(longer)]
-        run(kernels.advance_many, tables.data, tables.offsets, state, 0, longer, states)
+        self._automaton.run(kernels.advance_many, tables.data, tables.offsets, state, 0, longer, states)
         missing = longer[states == 0]
         return Found([base], missing=missing, key=(far, missing.tobytes()))
+
+    def _far(self, state: int, longest: int) -> int:
+        """Return the state without the bounds that tokens of up to `longest` bytes cannot reach."""
+        queue = self._tables.scratch_far(self)
+        queue[kernels_far.LOWEST] = kernels_far.NOWHERE
+        return self._automaton.run(kernels_far.far_of, state, longest, queue, 0, 0)
 
     def _words_of(self, state: int) -> np.ndarray:
         found = self._whole_row(state)
@@ -268,10 +274,11 @@ class Wide:
         """Return the sets of a loop; None where there are none, or none yet."""
         place = part, start
         if place not in self._loops:
-            if place not in self._keys:
+            new = place not in self._keys
+            if new:
                 self._keys[place] = key_of(self._automaton, self._tables, part, start)
             key = self._keys[place]
-            loop = None if key is None else loop_of(self._automaton, self._tables, part, key)
+            loop = None if key is None else loop_of(self._automaton, self._tables, part, key, new)
             if loop is NOT_YET:
                 return None
             self._loops[place] = loop
