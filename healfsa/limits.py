@@ -54,3 +54,7 @@ class Limits:
         if isinstance(self.seconds, bool) or not isinstance(self.seconds, (int, float)) or not self.seconds > 0:
             message = f"Limits.seconds must be a number above zero, not {shown(self.seconds)}"
             raise HealFSAError(message, hint="math.inf: no bound on the time")
+
+
+USUAL = Limits()
+"""The bounds where none are given."""

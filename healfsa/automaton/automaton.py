@@ -23,7 +23,7 @@ from healfsa.automaton.arena import FUEL, enlarge, fit_rows, new_memory, used
 from healfsa.automaton.program import Program, Symbols
 from healfsa.errors import EmptyLanguage, GrammarError, LimitExceeded, MatcherError, SearchCut
 from healfsa.grammar import expression as ex
-from healfsa.limits import Limits
+from healfsa.limits import USUAL, Limits
 
 GROWTH = {
     km.GROW_NODES: "nodes",
@@ -79,7 +79,7 @@ class Automaton:
             Nothing is accepted.
         LimitExceeded, GrammarError
         """
-        self = cls(limits or Limits(), spellable)
+        self = cls(limits or USUAL, spellable)
         program = Program(self.symbols, spellable)
         start = program.add(expression)
         eager = self._add_rules(program, 0)

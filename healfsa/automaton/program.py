@@ -123,8 +123,7 @@ class Program:
             if len(BLOCKS) >= ex.MOST_SHARED:
                 BLOCKS.clear()
             block = BLOCKS[key] = Block.of(node, self.unspellable_free)
-        code = block.code.copy()
-        code[block.values] += self.n_values
+        code = block.code + block.moved * self.n_values
         if block.rules:
             code[block.refs] = [self.symbols.rule(block.rules[k]) for k in block.code[block.refs]]
         self.code.frombytes(code.tobytes())
@@ -174,8 +173,10 @@ class Block:
         The expression; its value is the last one.
     code, n_values : int32[n], int
         Its operations, and how many values they make.
-    values, refs : int64[...]
-        Where in `code` numbers of values and of rules stand.
+    moved : int32[n]
+        1 where a number of a value stands in `code`, else 0.
+    refs : int64[...]
+        Where in `code` numbers of rules stand.
     rules : list of Rule
         The rules by the numbers that they have here.
     inner : list of (int, int)
@@ -185,7 +186,7 @@ class Block:
     node: ex.Expression
     code: np.ndarray
     n_values: int
-    values: np.ndarray
+    moved: np.ndarray
     refs: np.ndarray
     rules: list[ex.Rule]
     inner: list[tuple[int, int]]
@@ -201,8 +202,9 @@ class Block:
         at, code = 0, program.code
         while at < len(code):
             at = _find_numbers(code, at, values, refs)
-        found = np.array(values, dtype=np.int64), np.array(refs, dtype=np.int64)
-        return cls(node, np.array(code, dtype=np.int32), program.n_values, *found, program.symbols.rules, inner)
+        moved, places = np.zeros(len(code), dtype=np.int32), np.array(refs, dtype=np.int64)
+        moved[values] = 1
+        return cls(node, np.array(code, dtype=np.int32), program.n_values, moved, places, program.symbols.rules, inner)
 
 
 BLOCKS: dict[tuple[int, int], Block] = {}
@@ -244,9 +246,11 @@ def _bytes(program: Program, node: ex.Bytes) -> None:
 def _literal(program: Program, node: ex.Literal) -> None:
     if not node.data:
         program.code.append(OP_EMPTY)
-    elif program.can_spell(node.data):
-        program.code.extend((OP_LITERAL, len(node.data)))
-        program.pack(node.data)
+    elif program.unspellable_free is None or program.can_spell(node.data):
+        data, code = node.data, program.code
+        code.append(OP_LITERAL)
+        code.append(len(data))
+        code.frombytes(data + bytes(-len(data) % 4))
     else:
         program.code.append(OP_NOTHING)
 
@@ -282,16 +286,23 @@ def _flat_parts(node: ex.Concat) -> tuple[ex.Expression, ...]:
     return tuple(flat)
 
 
+def _values(program: Program, parts: tuple[ex.Expression, ...]) -> list[int]:
+    """Return the values of parts; most parts of most nodes are known, and cost one look-up."""
+    known, visit, values = program.value_of.get, program.visit, []
+    for part in parts:
+        value = known(id(part))
+        values.append(visit(part) if value is None else value)
+    return values
+
+
 def _concat(program: Program, node: ex.Concat) -> None:
-    visit = program.visit
-    values = [visit(p) for p in _flat_parts(node)]
+    values = _values(program, _flat_parts(node))
     program.code.extend((OP_CONCAT, len(values), *values))
 
 
 def _list(op: int) -> Callable[[Program, ex.Choice], None]:
     def write(program: Program, node: ex.Choice) -> None:
-        visit = program.visit
-        values = [visit(p) for p in node.parts]
+        values = _values(program, node.parts)
         program.code.extend((op, len(values), *values))
 
     return write
@@ -325,7 +336,7 @@ def _members(program: Program, node: ex.Members) -> None:
     if required >> n:
         raise GrammarError("a required member is not among the members")
     most = -1 if node.most is None or node.most >= NO_BOUND else node.most
-    members, separator = [visit(m) for m in node.members], visit(node.separator)
+    members, separator = _values(program, node.members), visit(node.separator)
     extra = -1 if node.extra is None else visit(node.extra)
     head = (n, int(node.ordered), separator, extra, min(node.least, NO_BOUND), most, words)
     program.code.extend((OP_MEMBERS, len(head) + words + n, *head))

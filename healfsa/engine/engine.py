@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -25,10 +24,27 @@ from healfsa.grammar.blame import blamed
 from healfsa.healing import Boundary, heal
 from healfsa.index import AnyText, Index, Masks, RowPool, Tables
 from healfsa.index.eager import MAX_BYTES, MAX_STATES
-from healfsa.limits import Limits
+from healfsa.limits import USUAL, Limits
 from healfsa.vocab import Vocabulary
 
 CACHE_BYTES = 256 << 20
+
+
+class _Pending:
+    """A compile in progress: one thread does it, others may wait (making one costs next to nothing)."""
+
+    __slots__ = ("error", "index", "waiting")
+
+    def __init__(self) -> None:
+        self.index: Index | None = None
+        self.error: BaseException | None = None
+        self.waiting: list[threading.Event] = []
+
+    def result(self) -> Index:
+        """Return the index, or raise what compiling it raised."""
+        if self.index is None:
+            raise self.error or AssertionError("asked too early")
+        return self.index
 
 
 class Engine:
@@ -56,13 +72,13 @@ class Engine:
         if bound is None or bound < 0:
             raise HealFSAError(f"cache_bytes is a number of bytes, 0 or more, not {shown(cache_bytes)}")
         self.vocabulary = vocabulary
-        self.limits = limits or Limits()
+        self.limits = limits or USUAL
         self.cache_bytes = cache_bytes = bound
         self._tables = Tables(vocabulary)
         self._pool = RowPool(cache_bytes)
         self._any_text = AnyText(vocabulary, self._tables, self._pool)
-        self._known: dict[str, Index] = {}
-        self._pending: dict[str, Future[Index]] = {}
+        self._known: dict[tuple[str, ...], Index] = {}
+        self._pending: dict[tuple[str, ...], _Pending] = {}
         self._lock = threading.Lock()
 
     def compile(
@@ -106,33 +122,37 @@ class Engine:
             raise GrammarError(
                 f"a grammar is needed, not {type(grammar).__name__}", hint="make one, for example with healfsa.regex"
             )
+        key = grammar.facts
         with self._lock:
-            index = self._known.pop(grammar.key, None)
+            index = self._known.pop(key, None)
             if index is not None:
-                self._known[grammar.key] = index  # now the most recently used
+                self._known[key] = index  # now the most recently used
                 return index
-            pending = self._pending.get(grammar.key)
-            mine = pending is None
-            if pending is None:
-                pending = self._pending[grammar.key] = Future()
-        if mine:
-            self._build(grammar, pending)
+            pending = self._pending.get(key)
+            if pending is not None:
+                done = threading.Event()
+                pending.waiting.append(done)
+            else:
+                mine = self._pending[key] = _Pending()
+        if pending is None:
+            self._build(grammar, mine)
+            return mine.result()
+        done.wait()
         return pending.result()
 
-    def _build(self, grammar: Grammar, pending: Future[Index]) -> None:
+    def _build(self, grammar: Grammar, pending: _Pending) -> None:
         """Compile, and tell whoever waits for the same grammar."""
         try:
-            index = Index(grammar.expression, self.vocabulary, self.limits, self._tables, self._pool)
+            pending.index = Index(grammar.expression, self.vocabulary, self.limits, self._tables, self._pool)
         except BaseException as error:
-            with self._lock:
-                del self._pending[grammar.key]
-            pending.set_exception(blamed(grammar, error) if isinstance(error, EmptyLanguage) else error)
-            return
+            pending.error = blamed(grammar, error) if isinstance(error, EmptyLanguage) else error
         with self._lock:
-            del self._pending[grammar.key]
-            self._known[grammar.key] = index
-            self._forget_some()
-        pending.set_result(index)
+            del self._pending[grammar.facts]
+            if pending.index is not None:
+                self._known[grammar.facts] = pending.index
+                self._forget_some()
+        for done in pending.waiting:
+            done.set()
 
     def _forget_some(self) -> None:
         """Drop the least recently used grammars when their automata pass the bound (looked at now and then)."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 ALL_BYTES = (1 << 256) - 1
 
@@ -194,15 +195,22 @@ def literals(strings: Iterable[bytes]) -> Expression:
 def concat(*parts: Expression) -> Expression:
     """Return the parts one after the other; adjacent literals are joined."""
     flat: list[Expression] = []
+    last: Any = None  # the bytes of the literal at the end
     for part in parts:
-        for piece in part.parts if isinstance(part, Concat) else (part,):
-            if isinstance(piece, Nothing):
+        for piece in part.parts if type(part) is Concat else (part,):
+            kind = type(piece)
+            if kind is Literal:
+                data = piece.data  # type: ignore[attr-defined]
+                if last is None:
+                    last = data
+                    flat.append(piece)
+                else:
+                    last += data
+                    flat[-1] = Literal(last)
+            elif kind is Nothing:
                 return NOTHING
-            if isinstance(piece, Empty):
-                continue
-            if flat and isinstance(piece, Literal) and isinstance(flat[-1], Literal):
-                flat[-1] = Literal(flat[-1].data + piece.data)
-            else:
+            elif kind is not Empty:
+                last = None
                 flat.append(piece)
     if len(flat) <= 1:
         return flat[0] if flat else EMPTY

@@ -11,7 +11,7 @@ Not here: how a source becomes an expression (see regex, json_schema, text, text
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -22,6 +22,7 @@ from healfsa.grammar.expression import Expression, both, choice, complement, con
 from healfsa.grammar.utf8 import not_text
 
 MOST_EXAMPLES = 1_000_000
+Entries = tuple[Any, ...] | Callable[[], tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,10 +41,10 @@ class Grammar:
         Which maker made it: "regex", "json_schema", "choice", "text", "gbnf", "lark" or "expression".
     source : str
         What it was made from, for messages.
-    key : str
-        SHA-256 over kind, source and options: equal keys mean equal sets, so that it can name a cache entry.
-    report_entries : tuple
-        What the maker has to say about single parts of the source; see `report`.
+    facts : tuple of str
+        Kind, source and options: equal facts mean equal sets.
+    report_entries : tuple or callable
+        What the maker has to say about single parts of the source, or how to find out; see `report`.
     options : tuple
         How the source was to be read, as the maker was told.
     """
@@ -51,9 +52,14 @@ class Grammar:
     expression: Expression
     kind: str
     source: str
-    key: str
-    report_entries: tuple[Any, ...] = ()
+    facts: tuple[str, ...]
+    report_entries: Entries = ()
     options: tuple[Any, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """SHA-256 over the facts: equal keys mean equal sets, so that it can name a cache entry."""
+        return _digest(self.facts)
 
     def __add__(self, other: Grammar | str) -> Grammar:
         return _combine("+", concat, self, _operand(other))
@@ -89,7 +95,8 @@ class Grammar:
 
     def report(self) -> tuple[Any, ...]:
         """Return what was enforced and how, one entry a part of the source; empty where all of it is plain."""
-        return self.report_entries
+        found = self.report_entries
+        return found() if callable(found) else found
 
     def is_empty(self) -> bool:
         """Say whether no text at all is accepted."""
@@ -129,13 +136,19 @@ class Grammar:
 
 
 def make_grammar(
-    expression: Expression, kind: str, source: str, *options: object, report_entries: tuple[Any, ...] = ()
+    expression: Expression, kind: str, source: str, *options: object, report_entries: Entries = ()
 ) -> Grammar:
-    """Return a `Grammar` whose key covers `kind`, `source` and `options` (their `repr`)."""
-    return Grammar(expression, kind, source, _key(kind, source, *map(repr, options)), report_entries, options)
+    """Return a `Grammar` whose facts are `kind`, `source` and `options` (their `repr`)."""
+    return Grammar(expression, kind, source, (kind, source, *map(repr, options)), report_entries, options)
 
 
-def _key(*facts: str) -> str:
+def reports_of(grammars: Iterable[Grammar]) -> Callable[[], tuple[Any, ...]]:
+    """Return how to find out what the makers of all `grammars` have to say."""
+    asked = tuple(grammars)
+    return lambda: tuple(entry for grammar in asked for entry in grammar.report())
+
+
+def _digest(facts: tuple[str, ...]) -> str:
     digest = hashlib.sha256()
     for fact in facts:
         data = fact.encode("utf-8", "surrogatepass")
@@ -169,9 +182,9 @@ def _data(text: str | bytes) -> bytes:
 
 def _combine(operator: str, build: Callable[..., Expression], *grammars: Grammar) -> Grammar:
     source = f"{operator} " + " ".join(f"({grammar.source[:200]})" for grammar in grammars)
-    entries = tuple(entry for grammar in grammars for entry in grammar.report_entries)
-    key = _key("expression", operator, *(grammar.key for grammar in grammars))
-    return Grammar(build(*(grammar.expression for grammar in grammars)), "expression", source, key, entries)
+    facts = "expression", operator, *(grammar.key for grammar in grammars)
+    expression = build(*(grammar.expression for grammar in grammars))
+    return Grammar(expression, "expression", source, facts, reports_of(grammars))
 
 
 def _analysis(name: str, grammar: Grammar, *arguments: Any) -> Any:

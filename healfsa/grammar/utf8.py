@@ -25,10 +25,12 @@ from healfsa.grammar.expression import (
     literal,
     repeat,
 )
+from healfsa.grammar.stored import kept_expression
 
 Ranges = tuple[tuple[int, int], ...]
 
 LAST = 0x10FFFF
+MANY = 60  # ranges; expressions of more are kept on disk
 _SURROGATES = (0xD800, 0xDFFF)
 # (first, last, lead byte of the first digit, number of continuation bytes) of each spelling length
 _LENGTHS = ((0, 0x7F, 0x00, 0), (0x80, 0x7FF, 0xC0, 1), (0x800, 0xFFFF, 0xE0, 2), (0x10000, LAST, 0xF0, 3))
@@ -79,6 +81,12 @@ def _without_surrogates(low: int, high: int) -> list[tuple[int, int]]:
 def _encoded(ranges: Ranges) -> Expression:
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
         return literal(chr(ranges[0][0]).encode())
+    if len(ranges) > MANY:
+        return kept_expression(("characters", ranges), lambda: _spelled(ranges))
+    return _spelled(ranges)
+
+
+def _spelled(ranges: Ranges) -> Expression:
     return choice(*(_of_length(ranges, *length) for length in _LENGTHS))
 
 

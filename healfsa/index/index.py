@@ -22,7 +22,7 @@ from healfsa.index.rows import NO_WORDS, Row, RowPool
 from healfsa.index.spelling import Spelling, is_exact_by_bytes, makeable, refuse
 from healfsa.index.tables import Tables
 from healfsa.index.wide import Wide
-from healfsa.limits import Limits
+from healfsa.limits import USUAL, Limits
 
 if TYPE_CHECKING:
     from healfsa.grammar.expression import Expression
@@ -73,7 +73,7 @@ class Index(Masks):
         pool: RowPool | None = None,
     ) -> None:
         super().__init__(vocabulary, tables, pool)
-        limits = limits or Limits()
+        limits = limits or USUAL
         self.automaton = _automaton(expression, vocabulary, limits)
         self.start = self.automaton.start
         self.eager: TokenTable | None = None

@@ -19,7 +19,7 @@ from healfsa.arguments import one_of, shown, string
 from healfsa.arguments import vocabulary as known_vocabulary
 from healfsa.errors import GrammarError, PromptError
 from healfsa.grammar import expression as ex
-from healfsa.grammar.grammar import Grammar, make_grammar
+from healfsa.grammar.grammar import Grammar, make_grammar, reports_of
 from healfsa.grammar.tags.arguments import ArgumentStyle, arguments
 from healfsa.grammar.tags.derive import after
 from healfsa.grammar.tags.template import Marker, Text, marked
@@ -188,10 +188,17 @@ def tool_calls(
     compiled = {} if mode == "none" else {tool.name: _arguments(tool, known, specials, strict) for tool in offered}
     found = CallGrammar(known, {name: g.expression for name, g in compiled.items()}, specials, absent, wish).whole()
     keys = [(name, g.key) for name, g in compiled.items()]
-    entries = tuple(entry for g in compiled.values() for entry in g.report_entries)
     source = f"{known.name}: {', '.join(compiled)}"
     grammar = make_grammar(
-        found, "tool_calls", source, known, wish, sorted(specials), sorted(absent), keys, report_entries=entries
+        found,
+        "tool_calls",
+        source,
+        known,
+        wish,
+        sorted(specials),
+        sorted(absent),
+        keys,
+        report_entries=reports_of(compiled.values()),
     )
     return ToolCalls(grammar, known, why, offered, specials, wish, vocabulary)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -20,7 +21,8 @@ from healfsa.errors import EmptyLanguage, LimitExceeded, SchemaLoop, Unsupported
 from healfsa.grammar import expression as ex
 from healfsa.grammar.json_schema import drafts, keywords_scalar, leaves, numbers
 from healfsa.grammar.json_schema.clock import Clock
-from healfsa.grammar.json_schema.emit import Emitter
+from healfsa.grammar.json_schema.direct import Direct
+from healfsa.grammar.json_schema.emit import Emitter, is_nothing
 from healfsa.grammar.json_schema.matching import matches
 from healfsa.grammar.json_schema.nodes import (
     FALSE,
@@ -35,11 +37,12 @@ from healfsa.grammar.json_schema.nodes import (
     Node,
 )
 from healfsa.grammar.json_schema.objects import KeyTest, Objects
-from healfsa.grammar.json_schema.refs import Place, References, mentions
+from healfsa.grammar.json_schema.refs import Place, References
 from healfsa.grammar.json_schema.shapes import EVERYTHING, NONE, Algebra, Shape
+from healfsa.grammar.json_schema.sources import keys_of
 from healfsa.grammar.json_schema.strings_text import StringText, fixed_start
 from healfsa.grammar.json_schema.style import Style
-from healfsa.grammar.json_schema.text import RawWriter, writer_of
+from healfsa.grammar.json_schema.text import RAW, writer_of
 from healfsa.limits import Limits
 
 MOST_NESTED = 100
@@ -65,22 +68,23 @@ class Compiler:
         self,
         schema: Any,
         style: Style,
-        draft: str | None,
-        resolver: Callable[[str], Any] | None,
-        warn: bool,
-        references: References | None = None,
+        draft: str | None = None,
+        resolver: Callable[[str], Any] | None = None,
+        warn: bool = False,
+        keys: set[str] | None = None,
         limits: Limits | None = None,
+        noting: bool = False,
     ) -> None:
+        keys = keys_of(schema) if keys is None else keys
         self.clock = Clock(limits)
         self.warn = warn
-        self.references = references or References(schema, draft, resolver)
-        self.track = uses_unevaluated(schema)
-        self.formulas = Formulas()
-        self.algebra = Algebra(self.formulas, self.holds, self.known, self.clock)
+        self.noting = noting
+        self.references = References(schema, draft, resolver, keys)
+        self.track = "unevaluatedProperties" in keys or "unevaluatedItems" in keys  # whether annotations count
         self.writer = writer_of(style)
-        self.strings = StringText(self.writer)
-        self.raw = StringText(RawWriter())
-        self.emitter = Emitter(self.writer, self.strings, self.formulas, self)
+        self.emitter = Emitter(self.writer, self)
+        if not (noting or warn or self.track or self.writer.pretty):
+            self.emitter.direct = Direct(self, self.emitter)
         self.report: dict[str, ReportEntry] = {}
         self.emptied: dict[Node, str] = {}
         self._shapes: dict[Node, Shape] = {}
@@ -88,6 +92,28 @@ class Compiler:
         self._holds: dict[tuple[str | Node, str], bool] = {}
         self._patterns: set[str] = set()
         self._guessing = 0
+
+    # what plain schemas do not need is made when it is first asked for
+
+    @cached_property
+    def formulas(self) -> Formulas:
+        """The maker of formulas."""
+        return Formulas()
+
+    @cached_property
+    def algebra(self) -> Algebra:
+        """The operations on shapes."""
+        return Algebra(self.formulas, self.holds, self.known, self.clock)
+
+    @cached_property
+    def strings(self) -> StringText:
+        """Strings in the style."""
+        return StringText(self.writer)
+
+    @cached_property
+    def raw(self) -> StringText:
+        """Strings as they are, for keys that patterns are asked about."""
+        return StringText(RAW)
 
     # formulas to shapes
 
@@ -149,9 +175,9 @@ class Compiler:
         schema, table = place.schema, drafts.TABLES[place.draft]
         if "$ref" in schema and place.draft in ("4", "6", "7"):
             return self._keyword(place, "$ref", schema["$ref"], table) or EVERYTHING
-        key = None if self.warn else leaves.key_of(place, self.writer.style.escapes)
+        key = None if self.warn else leaves.key_of(place.schema, place.draft, self.writer.style.escapes)
         kept = None if key is None else leaves.find(key)
-        if kept is not None:
+        if kept is not None and not (self.noting and kept[1] is None):
             return self._again(place, *kept)
         found = EVERYTHING
         for keyword, value in schema.items():
@@ -166,14 +192,18 @@ class Compiler:
                     self.note(place, keyword, "enforced")
                     found = make(self, place, schema[keyword], found)
         if key is not None and not found.is_empty():
-            entries = {keyword: self.report[place.at(keyword)] for keyword in schema}
-            leaves.keep(key, found, {keyword: (entry.status, entry.note) for keyword, entry in entries.items()})
+            leaves.keep(key, found, self._notes(place) if self.noting else None)
         return found
 
-    def _again(self, place: Place, shape: Shape, notes: leaves.Notes) -> Shape:
+    def _notes(self, place: Place) -> leaves.Notes:
+        entries = {keyword: self.report[place.at(keyword)] for keyword in place.schema}
+        return {keyword: (entry.status, entry.note) for keyword, entry in entries.items()}
+
+    def _again(self, place: Place, shape: Shape, notes: leaves.Notes | None) -> Shape:
         """Note the keywords of a schema of scalars whose shape is known."""
-        for keyword in place.schema:
-            self.note(place, keyword, *notes.get(keyword, ("annotation", "")))
+        if self.noting and notes is not None:
+            for keyword in place.schema:
+                self.note(place, keyword, *notes.get(keyword, ("annotation", "")))
         return shape
 
     def _keyword(self, place: Place, keyword: str, value: Any, table: dict) -> Shape | None:
@@ -293,7 +323,9 @@ class Compiler:
             self._patterns.add(value)
 
     def note(self, place: Place, keyword: str, status: str, text: str = "") -> None:
-        """Write one line of the report."""
+        """Write one line of the report, where one is wanted."""
+        if not self.noting:
+            return
         pointer = place.at(keyword)
         self.report.setdefault(pointer, ReportEntry(pointer, keyword, status, text))
 
@@ -319,33 +351,35 @@ class Compiler:
 
     def expression(self) -> ex.Expression:
         """Return the texts of the documents that the schema accepts; all rules are built."""
-        root = self.formulas.leaf(self.references.root())
-        shape = self.shape(root)
-        if shape.is_empty():
-            raise EmptyLanguage("no JSON value satisfies the schema", self.emptied.get(root, "#"))
-        found = self.emitter.document(root)
-        while self.emitter.waiting:
-            self.clock.check()
-            self.emitter.waiting.popleft().resolve()
-        if _is_nothing(found):
+        found = self._written()
+        direct = self.emitter.direct
+        if direct is not None and (is_nothing(found) or direct.has_empty_rules()):
+            self.emitter.forget_direct()
+            found = self._written()
+        if is_nothing(found):
+            root = self.formulas.leaf(self.references.root())
             where = self.emptied.get(root) or max(self.emptied.values(), key=lambda p: p.count("/"), default="#")
             raise EmptyLanguage("no JSON value satisfies the schema", where)
+        return found
+
+    def _written(self) -> ex.Expression:
+        place, emitter = self.references.root(), self.emitter
+        plain = None if emitter.direct is None else emitter.direct.of(place)
+        if plain is not None:
+            found = emitter.framed(plain)
+        else:
+            root = self.formulas.leaf(place)
+            if self.shape(root).is_empty():
+                raise EmptyLanguage("no JSON value satisfies the schema", self.emptied.get(root, "#"))
+            found = emitter.document(root)
+        while emitter.waiting:
+            self.clock.check()
+            emitter.waiting.popleft().resolve()
         return found
 
 
 def _pointer(node: Node) -> str:
     return node.place.pointer if isinstance(node, Leaf) else ""
-
-
-def _is_nothing(expression: ex.Expression) -> bool:
-    """Say whether an expression whose rules are built is plainly the empty set."""
-    if isinstance(expression, ex.Concat):
-        return any(isinstance(p, (ex.Ref, ex.Choice)) and _is_nothing(p) for p in expression.parts)
-    if isinstance(expression, ex.Choice):
-        return all(_is_nothing(p) for p in expression.parts)
-    if isinstance(expression, ex.Ref):
-        return isinstance(expression.rule.body, ex.Nothing)
-    return isinstance(expression, ex.Nothing)
 
 
 def _is_empty(expression: ex.Expression) -> bool:
@@ -355,8 +389,3 @@ def _is_empty(expression: ex.Expression) -> bool:
     except EmptyLanguage:
         return True
     return False
-
-
-def uses_unevaluated(schema: Any) -> bool:
-    """Say whether annotations count."""
-    return mentions(schema, ("unevaluatedProperties", "unevaluatedItems"))

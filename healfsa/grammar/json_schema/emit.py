@@ -12,6 +12,7 @@ Not here: the meaning of formulas (see compiler.py), single strings and numbers.
 from __future__ import annotations
 
 from collections import deque
+from functools import cached_property
 from typing import Any
 
 from healfsa.grammar import expression as ex
@@ -19,7 +20,7 @@ from healfsa.grammar.json_schema import leaves, numerals
 from healfsa.grammar.json_schema.arrays import Arrays
 from healfsa.grammar.json_schema.counting import Counting
 from healfsa.grammar.json_schema.joint import Joint
-from healfsa.grammar.json_schema.nodes import FALSE, TRUE, Formulas, Node
+from healfsa.grammar.json_schema.nodes import FALSE, TRUE, Formulas, Leaf, Node
 from healfsa.grammar.json_schema.numbers import Numbers
 from healfsa.grammar.json_schema.objects import Family, Objects
 from healfsa.grammar.json_schema.shapes import Shape
@@ -30,31 +31,64 @@ MOST_INDENTED = 24
 """Levels that the pretty style writes: each level is a language of its own there."""
 
 
+_ANY_KEY = Family(frozenset(), TRUE)
+
+
 class Emitter:
     """Writes formulas as expressions; `meaning` (the compiler) tells what they mean."""
 
-    def __init__(self, writer: Writer, strings: StringText, formulas: Formulas, meaning: Any) -> None:
+    def __init__(self, writer: Writer, meaning: Any) -> None:
         self.writer = writer
-        self.formulas = formulas
-        self.strings = strings
         self.meaning = meaning
         self.ordered = writer.style.key_order == "schema"
         self.waiting: deque[ex.Rule] = deque()
+        self.direct: Any = None  # who writes plain schemas (direct.py), where somebody does
         self._values: dict[tuple, ex.Expression] = {}
-        self._keys: dict[str, ex.Expression] = {}
         self._objects: dict[tuple, ex.Expression] = {}
+
+    @cached_property
+    def formulas(self) -> Formulas:
+        """The maker of formulas."""
+        return self.meaning.formulas
+
+    @cached_property
+    def strings(self) -> StringText:
+        """The maker of strings' bodies."""
+        return self.meaning.strings
 
     def document(self, node: Node) -> ex.Expression:
         """Return the texts of whole documents."""
-        gap = self.writer.gap
-        return ex.concat(gap, self.value(node, 0, self.ordered), gap)
+        return self.framed(self.value(node, 0, self.ordered))
+
+    def framed(self, value: ex.Expression) -> ex.Expression:
+        """Return a value with the white space around it."""
+        return ex.concat(self.writer.gap, value, self.writer.gap)
 
     def value(self, node: Node, depth: int, ordered: bool) -> ex.Expression:
         """Return the texts of the values that `node` accepts, at `depth`."""
         if node is FALSE:
             return ex.NOTHING
         if node is TRUE and not self.writer.pretty and type(self) is Emitter:  # others write scalars in their own way
-            return self._anything()
+            return self.anything()
+        if self.direct is not None and type(node) is Leaf and ordered == self.ordered:
+            key: tuple = (node,)
+            if key not in self._values:
+                found = self.direct.of(node.place)
+                self._values[key] = self._long(node, 0, ordered) if found is None else found
+            return self._values[key]
+        return self._long(node, depth, ordered)
+
+    def described(self, node: Node) -> ex.Expression:
+        """Return the texts of the values that `node` accepts, by way of its description; for `direct`."""
+        return self._long(node, 0, self.ordered) if type(node) is Leaf else self.value(node, 0, self.ordered)
+
+    def forget_direct(self) -> None:
+        """Write everything by way of descriptions from now on."""
+        self.direct = None
+        self._values.clear()
+        self._objects.clear()
+
+    def _long(self, node: Node, depth: int, ordered: bool) -> ex.Expression:
         key = (node, depth if self.writer.pretty else 0, ordered and node is not TRUE)
         if key not in self._values:
             self._values[key] = self._make(*key)
@@ -63,8 +97,8 @@ class Emitter:
     def _make(self, node: Node, depth: int, ordered: bool) -> ex.Expression:
         shape = self.meaning.shape(node)
         if not shape.arrays and not shape.objects:
-            return self._kept_scalars(shape)
-        scalars = self.scalars(shape)
+            return self._kept_scalars(node, shape)
+        scalars = self.scalars(shape) if _has_scalars(shape) else ex.NOTHING
         if depth > MOST_INDENTED:
             return scalars
         rule = ex.Rule(getattr(getattr(node, "place", None), "pointer", type(node).__name__.lower()))
@@ -72,16 +106,19 @@ class Emitter:
         self.waiting.append(rule)
         return ex.choice(scalars, ex.Ref(rule))
 
-    def _kept_scalars(self, shape: Shape) -> ex.Expression:
-        if type(self) is not Emitter:  # emitters of other texts share the writer, but not what is kept with it
+    def _kept_scalars(self, node: Node, shape: Shape) -> ex.Expression:
+        if type(self) is not Emitter or type(node) is not Leaf or self.meaning.warn:  # what others write is not kept
             return self.scalars(shape)
-        found = leaves.texts(self.writer, shape)
+        place = node.place
+        key = leaves.key_of(place.schema, place.draft, self.writer.style.escapes)
+        found = leaves.texts(self.writer, key)
         if found is None:
             found = self.scalars(shape)
-            leaves.keep_texts(self.writer, shape, found)
+            if key is not None:
+                leaves.keep_texts(self.writer, key, found)
         return found
 
-    def _anything(self) -> ex.Expression:
+    def anything(self) -> ex.Expression:
         """Return every value; one expression for all schemas of a style, so that it is made once a process."""
         writer = self.writer
         if writer.anything is None:
@@ -125,11 +162,10 @@ class Emitter:
         """Return the prefix, then the rest; the number of items is a counter behind the prefix."""
         count, comma = len(facts.prefix), self.writer.comma(depth + 1)
         rest = self.value(facts.rest, depth + 1, ordered)
+        if not count:
+            return self.sequence(rest, facts.least, facts.most, depth)
         most = None if facts.most is None else max(0, facts.most - max(count, 1))
         tail = ex.repeat(ex.concat(comma, rest), max(0, facts.least - max(count, 1)), most)
-        if not count:
-            inner = ex.concat(rest, tail) if facts.most != 0 else ex.NOTHING
-            return self.wrap_array(inner, depth, facts.least == 0)
         pieces: list[ex.Expression] = [tail]
         for i in range(count - 1, 0, -1):
             pieces.append(ex.concat(comma, self.value(facts.prefix[i], depth + 1, ordered)))
@@ -137,6 +173,12 @@ class Emitter:
                 pieces = [ex.optional(ex.concat(*reversed(pieces)))]
         inner = ex.concat(self.value(facts.prefix[0], depth + 1, ordered), *reversed(pieces))
         return self.wrap_array(inner if facts.most != 0 else ex.NOTHING, depth, facts.least == 0)
+
+    def sequence(self, item: ex.Expression, least: int, most: int | None, depth: int = 0) -> ex.Expression:
+        """Return the arrays of `least` to `most` equal items."""
+        more = ex.concat(self.writer.comma(depth + 1), item)
+        tail = ex.repeat(more, max(0, least - 1), None if most is None else max(0, most - 1))
+        return self.wrap_array(ex.concat(item, tail) if most != 0 else ex.NOTHING, depth, least == 0)
 
     def _counted(self, facts: Arrays, depth: int, ordered: bool) -> ex.Expression:
         """Return the arrays with `contains`: one rule for what may follow so many items with so many hits."""
@@ -204,9 +246,7 @@ class Emitter:
 
     def member(self, name: str, value: ex.Expression) -> ex.Expression:
         """Return a member whose key is listed."""
-        if name not in self._keys:
-            self._keys[name] = ex.concat(self.writer.string(self.writer.body(name)), self.writer.colon)
-        return ex.concat(self._keys[name], value)
+        return ex.concat(self.writer.member(name), value)
 
     def _extra(self, facts: Objects, listed: list[str], depth: int, ordered: bool) -> ex.Expression | None:
         """Return a member whose key is not listed; None where there is none."""
@@ -220,6 +260,10 @@ class Emitter:
         found = ex.choice(*parts)
         return None if found is ex.NOTHING else found
 
+    def unlisted(self, listed: list[str], value: ex.Expression) -> ex.Expression:
+        """Return a member with any key but those `listed`."""
+        return self.member_of(_ANY_KEY, listed, value)
+
     def member_of(self, family: Family, listed: list[str], value: ex.Expression) -> ex.Expression:
         """Return a member whose key is of a family, and not listed."""
         return ex.concat(self.writer.string(self._family(family, listed)), self.writer.colon, value)
@@ -231,3 +275,18 @@ class Emitter:
             body = self.strings.pattern(test.what) if isinstance(test.what, str) else self.meaning.key_body(test.what)
             (wanted if test.positive else refused).append(body)
         return ex.both(*(wanted or [self.writer.any_body]), *(ex.complement(r) for r in refused))
+
+
+def _has_scalars(shape: Shape) -> bool:
+    return bool(shape.null or shape.booleans or shape.numbers or shape.strings)
+
+
+def is_nothing(expression: ex.Expression) -> bool:
+    """Say whether an expression whose rules are built is plainly the empty set."""
+    if isinstance(expression, ex.Concat):
+        return any(isinstance(p, (ex.Ref, ex.Choice)) and is_nothing(p) for p in expression.parts)
+    if isinstance(expression, ex.Choice):
+        return all(is_nothing(p) for p in expression.parts)
+    if isinstance(expression, ex.Ref):
+        return isinstance(expression.rule.body, ex.Nothing)
+    return isinstance(expression, ex.Nothing)

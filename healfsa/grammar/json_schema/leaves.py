@@ -1,8 +1,8 @@
 """Schemas of scalars that come again and again: their shapes and texts are made once a process.
 
-In: a place whose schema says `type` and speaks of scalars only. Out: the shape of an equal schema, with its notes.
+In: a schema that says `type` and speaks of scalars only. Out: the shape of an equal schema, with its notes.
 Idea: such a schema looks at nothing but itself, so its meaning is a function of its keywords (annotations apart), the
-    draft and the escapes of the style. Shapes found here are shared, so that their texts can be kept by identity.
+    draft and the escapes of the style.
 Cost: one tuple and one look-up. Bounded; when full it starts again.
 Not here: what the keywords mean (keywords_*.py).
 """
@@ -13,7 +13,6 @@ from typing import Any
 
 from healfsa.grammar import expression as ex
 from healfsa.grammar.json_schema.drafts import ANNOTATIONS
-from healfsa.grammar.json_schema.refs import Place
 from healfsa.grammar.json_schema.shapes import Shape
 from healfsa.grammar.json_schema.text import Writer
 
@@ -23,16 +22,15 @@ OWN = frozenset(
     "type enum minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern format".split()
 )
 Notes = dict[str, tuple[str, str]]  # by keyword: status, text
-_SHAPES: dict[tuple, tuple[Shape, Notes]] = {}
+_SHAPES: dict[tuple, tuple[Shape, Notes | None]] = {}
 
 
-def key_of(place: Place, escapes: str) -> tuple | None:
+def key_of(schema: dict, draft: str, escapes: str) -> tuple | None:
     """Return what the meaning of a schema of scalars depends on; None for other schemas."""
-    schema = place.schema
     kind = schema.get("type")
     if type(kind) is not str or kind not in TYPES:
         return None
-    key: list[Any] = [place.draft, escapes]
+    key: list[Any] = [draft, escapes]
     for keyword, value in schema.items():
         if keyword in OWN:
             if type(value) is list:
@@ -47,27 +45,28 @@ def key_of(place: Place, escapes: str) -> tuple | None:
     return tuple(key)
 
 
-def find(key: tuple) -> tuple[Shape, Notes] | None:
-    """Return the shape and the notes of an equal schema, if there was one."""
+def find(key: tuple) -> tuple[Shape, Notes | None] | None:
+    """Return the shape and the notes (None where none were taken) of an equal schema, if there was one."""
     return _SHAPES.get(key)
 
 
-def keep(key: tuple, shape: Shape, notes: Notes) -> None:
+def keep(key: tuple, shape: Shape, notes: Notes | None) -> None:
     """Remember a shape that was made without an error and is not empty."""
     if len(_SHAPES) >= MOST:
         _SHAPES.clear()
     _SHAPES[key] = shape, notes
 
 
-def texts(writer: Writer, shape: Shape) -> ex.Expression | None:
-    """Return the texts that were kept for this very shape; they are shared from now on."""
-    kept = writer.scalars.get(id(shape))
-    return ex.share(kept[1]) if kept is not None and kept[0] is shape else None
+def texts(writer: Writer, key: tuple | None) -> ex.Expression | None:
+    """Return the texts that were kept for an equal schema; they are shared from now on."""
+    kept = writer.scalars.get(key) if key is not None else None
+    return None if kept is None else ex.share(kept)
 
 
-def keep_texts(writer: Writer, shape: Shape, found: ex.Expression) -> None:
-    """Remember the texts of a shape of scalars; the shape is kept too, so that its identity stays its own."""
+def keep_texts(writer: Writer, key: tuple, found: ex.Expression) -> None:
+    """Remember the texts of a schema of scalars, if there are any."""
+    if found is ex.NOTHING:
+        return
     if len(writer.scalars) >= MOST:
         writer.scalars.clear()
-    writer.scalars[id(shape)] = shape, found
-
+    writer.scalars[key] = found

@@ -6,17 +6,22 @@ Not here: the forms (see sources.py), the compile (see compiler.py).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any
 
 from healfsa.arguments import one_of, shown
 from healfsa.errors import EmptyLanguage, GrammarError
 from healfsa.grammar.blame import blamed_schema
 from healfsa.grammar.grammar import Grammar, make_grammar
-from healfsa.grammar.json_schema.compiler import Compiler
-from healfsa.grammar.json_schema.sources import read
+from healfsa.grammar.json_schema.compiler import Compiler, ReportEntry
+from healfsa.grammar.json_schema.sources import read_with_keys
 from healfsa.grammar.json_schema.style import Style, style_of
+from healfsa.grammar.stored import keeps_grammars, kept_expression
 from healfsa.limits import Limits
+
+_UNSUPPORTED = ("error", "warn")
 
 
 def json_schema(
@@ -61,15 +66,38 @@ def json_schema(
     >>> json_schema({"type": "integer", "minimum": 3}).kind
     'json_schema'
     """
-    one_of("on_unsupported", on_unsupported, ("error", "warn"), GrammarError)
-    if resolver is not None and not callable(resolver):
-        raise GrammarError(f"resolver must be a function, not {shown(resolver)}", hint="from a URI to a schema")
-    wanted = style_of(style)
-    source, text = read(schema)
-    compiler = Compiler(source, wanted, draft, resolver, on_unsupported == "warn", limits=limits)
+    if on_unsupported not in _UNSUPPORTED:
+        one_of("on_unsupported", on_unsupported, _UNSUPPORTED, GrammarError)
+    if resolver is not None:
+        if not callable(resolver):
+            raise GrammarError(f"resolver must be a function, not {shown(resolver)}", hint="from a URI to a schema")
+        resolver = lru_cache(resolver)
+    source, text, keys = read_with_keys(schema)
+    made = partial(Compiler, source, style_of(style), draft, resolver, on_unsupported == "warn", keys)
+    compiler = made(limits=limits)
+    options = compiler.writer.key, draft, on_unsupported
     try:
-        expression = compiler.expression()
+        if resolver is None and on_unsupported == "error" and keeps_grammars():
+            expression = kept_expression(("json_schema", source, *options), compiler.expression)
+        else:
+            expression = compiler.expression()
     except EmptyLanguage as error:
         raise blamed_schema(text, error) from None
-    options = (wanted.key(), draft, on_unsupported)
-    return make_grammar(expression, "json_schema", text, *options, report_entries=tuple(compiler.report.values()))
+    return make_grammar(expression, "json_schema", text, *options, report_entries=_Report(made))
+
+
+class _Report:
+    """What became of each keyword: found out, by compiling once more with notes, when somebody asks."""
+
+    __slots__ = ("_found", "_made")
+
+    def __init__(self, made: Callable[..., Compiler]) -> None:
+        self._made = made
+        self._found: tuple[ReportEntry, ...] | None = None
+
+    def __call__(self) -> tuple[ReportEntry, ...]:
+        if self._found is None:
+            noting = self._made(limits=Limits(seconds=math.inf), noting=True)
+            noting.expression()
+            self._found = tuple(noting.report.values())
+        return self._found

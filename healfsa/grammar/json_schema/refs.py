@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any
+from urllib.parse import unquote
 
 import referencing.jsonschema as rj
 from referencing import Registry, Resource, Specification, exceptions
@@ -51,23 +53,32 @@ _NEWEST = "2020-12"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One schema of a document, where it lies, and how references in it are resolved."""
+    """One schema of a document, where it lies, and how references in it are resolved (no resolver: from the root)."""
 
     schema: Any = field(repr=False)
     pointer: str
     draft: str
     resolver: Any = field(repr=False)
-    scope: tuple[str, ...] = ()
-    content: int = 0
+    base: str
+    scope: tuple[str, ...]
+    contents: Contents = field(repr=False)
 
     @property
     def key(self) -> tuple:
         """Equal for equal schemas reached with the same base and dynamic scope."""
-        return self.content, self.draft, self.resolver._base_uri, self.scope
+        return self.contents.of(self.schema), self.draft, self.base, self.scope
 
     def at(self, *tokens: str | int) -> str:
         """Return the pointer of something inside this schema."""
-        return self.pointer + "".join("/" + str(t).replace("~", "~0").replace("/", "~1") for t in tokens)
+        return self.pointer + "".join([f"/{token}" if _is_plain(token) else _escaped(token) for token in tokens])
+
+
+def _is_plain(token: str | int) -> bool:
+    return type(token) is int or ("~" not in token and "/" not in token)  # type: ignore[operator]  # an int went before
+
+
+def _escaped(token: str | int) -> str:
+    return "/" + str(token).replace("~", "~0").replace("/", "~1")
 
 
 class Contents:
@@ -75,60 +86,71 @@ class Contents:
 
     def __init__(self) -> None:
         self._of: dict[int, int] = {}
-        self._known: dict[Any, int] = {}
+        self._known: dict[tuple, int] = {}
         self._kept: list[Any] = []
 
-    def of(self, value: Any) -> int:
-        """Return the number of `value`; iterative, so that depth does not matter."""
-        if id(value) in self._of and isinstance(value, (dict, list)):
-            return self._of[id(value)]
-        left = [(value, False)]
-        while left:
-            part, ready = left.pop()
-            if not isinstance(part, (dict, list)) or id(part) in self._of:
-                continue
-            if ready:
-                self._of[id(part)] = self._intern(self._key(part))
-                self._kept.append(part)
-            else:
-                left.append((part, True))
-                left += [(v, False) for v in (part.values() if isinstance(part, dict) else part)]
-        return self._number(value)
+    def of(self, value: Any) -> Any:
+        """Return the number of a container, or what stands for another value; iterative, so depth does not matter."""
+        if isinstance(value, (dict, list)) and id(value) not in self._of:
+            parts = [value]
+            for part in parts:  # grows on the way: containers before what they hold
+                inner = part.values() if isinstance(part, dict) else part
+                parts += [v for v in inner if isinstance(v, (dict, list)) and id(v) not in self._of]
+            self._kept += parts
+            for part in reversed(parts):
+                self._of[id(part)] = self._known.setdefault(self._key(part), len(self._known))
+        return self._sign(value)
 
     def _key(self, part: dict | list) -> tuple:
         if isinstance(part, dict):
-            return ("object", *((k, self._number(v)) for k, v in part.items()))
-        return ("array", *(self._number(v) for v in part))
+            return "object", *part, *map(self._sign, part.values())
+        return "array", *map(self._sign, part)
 
-    def _number(self, value: Any) -> int:
-        if isinstance(value, (dict, list)):
-            return self._of[id(value)]
-        return self._intern((type(value).__name__, repr(value)))
-
-    def _intern(self, key: tuple) -> int:
-        return self._known.setdefault(key, len(self._known))
+    def _sign(self, value: Any) -> Any:
+        if type(value) is str:
+            return value
+        number = self._of.get(id(value)) if isinstance(value, (dict, list)) else None
+        return (type(value).__name__, repr(value)) if number is None else number
 
 
 class References:
-    """Makes places: the root, children, targets of references."""
+    """Makes places: the root, children, targets of references.
 
-    def __init__(self, schema: Any, draft: str | None, retrieve: Callable[[str], Any] | None) -> None:
-        self.dynamic = mentions(schema, ("$dynamicRef", "$recursiveRef"))
+    Most documents hold no identifier but their own and refer to themselves by pointers. These are followed here; the
+    registry is made when something else is asked for.
+    """
+
+    def __init__(self, schema: Any, draft: str | None, retrieve: Callable[[str], Any] | None, keys: set[str]) -> None:
+        self.dynamic = "$dynamicRef" in keys or "$recursiveRef" in keys
         self.draft = draft_of(schema, _NEWEST if draft is None else draft, draft is not None)
-        self.specification = DRAFTS[self.draft]
-        resource = self.specification.create_resource(schema)
-        self.base = _identity(resource)
-        registry = _registry(retrieve, self.specification).with_resource(self.base, resource)
-        self.resolver = registry.resolver(base_uri=self.base)
+        named = isinstance(schema, dict) and ("$id" in schema or "id" in schema)
+        self.base = (_own_identity(DRAFTS[self.draft].create_resource(schema)) or "") if named else ""
         self.schema = schema
         self.contents = Contents()
+        self._retrieve = retrieve
+        self._resolver: Any = None
+
+    @property
+    def resolver(self) -> Any:
+        """The resolver of the root, with the whole document in its registry."""
+        if self._resolver is None:
+            specification = DRAFTS[self.draft]
+            resource = specification.create_resource(self.schema)
+            registry = _registry(self._retrieve, specification).with_resource(self.base, resource)
+            self._resolver = registry.resolver(base_uri=self.base)
+        return self._resolver
 
     def root(self) -> Place:
         """Return the place of the whole schema."""
-        return self._place(self.schema, "#", self.draft, self.resolver)
+        return self._place(self.schema, "#", self.draft, self.resolver if self.dynamic else None)
 
     def _place(self, schema: Any, pointer: str, draft: str, resolver: Any) -> Place:
-        return Place(schema, pointer, draft, resolver, self._scope(resolver), self.contents.of(schema))
+        if resolver is None:
+            return Place(schema, pointer, draft, None, self.base, (), self.contents)
+        base = resolver._base_uri
+        if base == self.base and not self.dynamic:
+            resolver = None
+        return Place(schema, pointer, draft, resolver, base, self._scope(resolver), self.contents)
 
     def child(self, place: Place, schema: Any, *tokens: str | int) -> Place:
         """Return the place of a subschema that lies inside `place`."""
@@ -141,7 +163,7 @@ class References:
             draft = draft_of(schema, draft, False)
             resource = DRAFTS[draft].create_resource(schema)
             if _own_identity(resource):
-                resolver = resolver.in_subresource(resource)
+                resolver = (resolver or self.resolver).in_subresource(resource)
         return self._place(schema, pointer, draft, resolver)
 
     def _scope(self, resolver: Any) -> tuple[str, ...]:
@@ -153,22 +175,39 @@ class References:
         """Return the place that `reference` points to from `place`."""
         if not isinstance(reference, str):
             raise SchemaError(f"{keyword} must be a string", place.at(keyword), keyword)
+        found = self._local(reference) if place.resolver is None else None
+        if found is not None:
+            return self._target(place, found, None, reference, keyword)
         try:
-            resolved = place.resolver.lookup(reference)
+            resolved = (place.resolver or self.resolver).lookup(reference)
         except (exceptions.Unresolvable, exceptions.NoSuchResource, exceptions.Unretrievable) as error:
             raise _unresolved(place, reference, keyword) from error
         except (ValueError, TypeError, AttributeError, KeyError, LookupError) as error:
             raise _unresolved(place, reference, keyword) from error
-        return self._target(place, resolved, reference, keyword)
+        return self._target(place, resolved.contents, resolved.resolver, reference, keyword)
 
-    def _target(self, place: Place, resolved: Any, reference: str, keyword: str) -> Place:
-        schema = resolved.contents
+    def _local(self, reference: str) -> Any:
+        """Return what a pointer into the root leads to; None where that may depend on more than the pointer."""
+        if reference == "#":
+            return self.schema
+        if not reference.startswith("#/"):
+            return None
+        found = self.schema
+        for part in unquote(reference[2:]).split("/"):
+            if not isinstance(found, dict):
+                return None
+            found = found.get(part.replace("~1", "/").replace("~0", "~"))
+            if isinstance(found, dict) and not all(isinstance(found.get(k), (dict, NoneType)) for k in ("$id", "id")):
+                return None
+        return found
+
+    def _target(self, place: Place, schema: Any, resolver: Any, reference: str, keyword: str) -> Place:
         if not isinstance(schema, (dict, bool)):
             raise SchemaError(
                 f"{keyword} {reference!r} points to something that is no schema", place.at(keyword), keyword
             )
         draft = draft_of(schema, place.draft, False)
-        return self._place(schema, reference, draft, resolved.resolver)
+        return self._place(schema, reference, draft, resolver)
 
     def follow_static(self, place: Place, reference: Any) -> Place:
         """Follow `$ref`: a dynamic anchor is an ordinary one here."""
@@ -181,7 +220,7 @@ class References:
         uri, _, fragment = reference.partition("#")
         if not fragment or fragment.startswith("/"):
             return None
-        holder = place.resolver.lookup(uri or "#")
+        holder = (place.resolver or self.resolver).lookup(uri or "#")
         try:
             anchor = holder.resolver._registry.anchor(holder.resolver._base_uri, fragment).value
         except exceptions.NoSuchAnchor:
@@ -191,8 +230,8 @@ class References:
 
     def follow_recursive(self, place: Place) -> Place:
         """Follow `$recursiveRef: "#"` of draft 2019-09."""
-        resolved = rj.lookup_recursive_ref(place.resolver)
-        return self._target(place, resolved, "#", "$recursiveRef")
+        resolved = rj.lookup_recursive_ref(place.resolver or self.resolver)
+        return self._target(place, resolved.contents, resolved.resolver, "#", "$recursiveRef")
 
 
 def _unresolved(place: Place, reference: str, keyword: str) -> SchemaError:
@@ -221,13 +260,6 @@ def _own_identity(resource: Resource) -> str | None:
     return found
 
 
-def _identity(resource: Resource) -> str:
-    contents = resource.contents
-    if not isinstance(contents, dict):
-        return ""
-    return _own_identity(resource) or ""
-
-
 def _registry(retrieve: Callable[[str], Any] | None, specification: Any) -> Registry:
     fetch = _retriever(retrieve, specification)
     return Registry(retrieve=fetch)  # type: ignore[call-arg]  # as above
@@ -252,17 +284,3 @@ def standard_schemas() -> Any:
     except ImportError:
         return Registry()
     return REGISTRY
-
-
-def mentions(schema: Any, words: tuple[str, ...]) -> bool:
-    """Say whether any object in `schema` has one of the keys; iterative, so that depth does not matter."""
-    left = [schema]
-    while left:
-        value = left.pop()
-        if isinstance(value, dict):
-            if any(w in value for w in words):
-                return True
-            left += value.values()
-        elif isinstance(value, (list, tuple)):
-            left += value
-    return False

@@ -40,46 +40,76 @@ def read(schema: Any) -> tuple[Any, str]:
     MissingExtra
         A Python type, and pydantic is not installed.
     """
+    return read_with_keys(schema)[:2]
+
+
+def read_with_keys(schema: Any) -> tuple[Any, str, set[str]]:
+    """Return the schema, its text, and the keys of all objects in it; errors as `read`."""
     if isinstance(schema, (str, bytes)):
-        return _parse(schema)
+        schema, text = _parse(schema)
+        keys = keys_of(schema)
+        return _unwrapped(schema), text, keys
     if isinstance(schema, Mapping):
         schema = dict(schema)
     elif not isinstance(schema, bool):
         schema = _from_python(schema)
-    _check(schema)
-    return _unwrapped(schema), json.dumps(schema, default=str, separators=(",", ":"))
+    keys = keys_of(schema)
+    return _unwrapped(schema), json.dumps(schema, default=str, separators=(",", ":")), keys
 
 
 def _parse(text: str | bytes) -> tuple[Any, str]:
     try:
         text = text.decode() if isinstance(text, bytes) else text
-        schema = json.loads(text, parse_float=Decimal, parse_constant=_refuse)
+        schema = _DECODER.decode(text)
     except RecursionError:
         raise LimitExceeded("depth", MOST_DEPTH + 1, MOST_DEPTH, "schema text") from None
     except ValueError as error:
         raise SchemaError(f"the schema is not JSON: {error}") from error
     if not isinstance(schema, (dict, bool)):
         raise SchemaError(f"a schema must be an object or a boolean, not {kind(schema)}")
-    _check(schema)
-    return _unwrapped(schema), text
+    return schema, text
 
 
 def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _check(schema: Any) -> None:
-    """Raise an error for what is no JSON, or is nested too deeply; a level at a time, so that nothing recurses."""
-    level: list[tuple[str, Any]] = [] if isinstance(schema, bool) else [("#", schema)]
+_DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse)
+_SCALARS = frozenset((str, bool, types.NoneType, float, Decimal))
+
+
+def keys_of(schema: Any) -> set[str]:
+    """Return the keys of all objects in `schema`; raise an error for what is no JSON, or is nested too deeply.
+
+    A level at a time, so that nothing recurses.
+    """
+    keys: set[str] = set()
+    level = [] if isinstance(schema, bool) else [schema]
     depth = 0
     while level:
         depth += 1
         if depth > MOST_DEPTH:
             raise LimitExceeded("depth", depth, MOST_DEPTH, "nesting of the schema")
-        inner: list[tuple[str, Any]] = []
-        for pointer, value in level:
-            inner += _inside(pointer, value)
-        level = inner
+        inner: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                keys.update(value)
+                inner += value.values()
+            elif isinstance(value, (list, tuple)):
+                inner += value
+            else:
+                _find_fault(schema)
+        level = [value for value in inner if type(value) not in _SCALARS and not _plain(value)]
+    if not all(isinstance(key, str) for key in keys):
+        _find_fault(schema)
+    return keys
+
+
+def _find_fault(schema: Any) -> None:
+    """Raise the error for what is no JSON, with its place."""
+    level: list[tuple[str, Any]] = [("#", schema)]
+    while level:
+        level = [part for pointer, value in level for part in _inside(pointer, value)]
 
 
 def _inside(pointer: str, value: Any) -> list[tuple[str, Any]]:

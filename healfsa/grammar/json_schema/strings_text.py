@@ -18,6 +18,7 @@ from healfsa.grammar.json_schema import formats
 from healfsa.grammar.json_schema.strings import ALL, Strings, Test
 from healfsa.grammar.json_schema.text import RawWriter, Writer
 from healfsa.grammar.regex import Node, compile_pattern, to_expression
+from healfsa.grammar.stored import kept_expression
 
 _CHARS = r"[\w \-:/,@#]"
 _WORDS = re.compile(rf"\^(?:(?P<one>{_CHARS}+)|\((?:\?:)?(?P<many>{_CHARS}+(?:\|{_CHARS}+)*)\))\$", re.ASCII)
@@ -81,7 +82,8 @@ class StringText:
 
     def _format(self, name: str) -> ex.Expression:
         if name not in self.writer.formats:
-            self.writer.formats[name] = formats.body(name, self.writer.character)
+            facts = "format", type(self.writer).__name__, self.writer.key, name
+            self.writer.formats[name] = kept_expression(facts, lambda: formats.body(name, self.writer.character))
         return self.writer.formats[name]
 
     def pattern(self, pattern: str) -> ex.Expression:

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from json.encoder import encode_basestring, encode_basestring_ascii
-from typing import Any
 
 from healfsa.grammar import expression as ex
 from healfsa.grammar.json_schema.style import Style
@@ -34,11 +33,13 @@ class Writer:
 
     def __init__(self, style: Style) -> None:
         self.style = style
+        self.key = style.key()
+        self.keys: dict[str, ex.Expression] = {}  # keys of objects with their colons
         self.pretty = style.white_space == "pretty"
         self.gap = _gap(style)
         self._memo: dict[Ranges, ex.Expression] = {}
         self.formats: dict[str, ex.Expression] = {}
-        self.scalars: dict[int, tuple[Any, ex.Expression]] = {}  # texts of shapes that come again (leaves.py)
+        self.scalars: dict[tuple, ex.Expression] = {}  # texts of schemas that come again (leaves.py)
         self.anything: ex.Expression | None = None  # every value, made by the first schema that needs it (emit.py)
         self.any_character = ex.share(self.character(SCALARS))
         self.any_body = ex.share(ex.repeat(self.any_character))
@@ -115,6 +116,15 @@ class Writer:
         """Return `body` between quotes."""
         return ex.concat(ex.literal(b'"'), body, ex.literal(b'"'))
 
+    def member(self, name: str) -> ex.Expression:
+        """Return the key `name` with its colon; many schemas name the same keys."""
+        found = self.keys.get(name)
+        if found is None:
+            if len(self.keys) >= MOST_KEPT:
+                self.keys.clear()
+            found = self.keys[name] = ex.concat(self.string(self.body(name)), self.colon)
+        return found
+
     def comma(self, depth: int) -> ex.Expression:
         """Return the comma between two items at `depth`."""
         return ex.concat(self._comma, self._line(depth)) if self.pretty else self._comma
@@ -138,6 +148,8 @@ def writer_of(style: Style) -> Writer:
 class RawWriter:
     """Spells characters as they are, for strings outside JSON: the keys that a pattern is asked about."""
 
+    key = "raw"
+
     def __init__(self) -> None:
         self.any_character = code_points(SCALARS)
         self.any_body = ex.repeat(self.any_character)
@@ -150,6 +162,9 @@ class RawWriter:
     def bodies(self, texts: Iterable[str]) -> ex.Expression:
         """Return one of `texts`."""
         return ex.literals(t.encode() for t in texts if is_text(t))
+
+
+RAW = RawWriter()
 
 
 def _shared(group: list[str], depth: int) -> int:

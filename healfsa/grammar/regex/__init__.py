@@ -14,11 +14,13 @@ from healfsa.arguments import number, one_of
 from healfsa.errors import GrammarError, UnsupportedFeature
 from healfsa.grammar.expression import Expression
 from healfsa.grammar.grammar import Grammar, make_grammar
-from healfsa.grammar.regex import tree
+from healfsa.grammar.regex import ecma_dialect, python_dialect, tree
 from healfsa.grammar.regex.exactness import check
+from healfsa.grammar.regex.machine import assemble
 from healfsa.grammar.regex.places import too_deep
 from healfsa.grammar.regex.plain import Encode, once, render
 from healfsa.grammar.regex.tree import Node
+from healfsa.grammar.stored import keeps_grammars, kept_expression
 from healfsa.grammar.utf8 import code_points
 
 Dialect = Literal["python", "ecma"]
@@ -66,12 +68,20 @@ def regex(
         raise UnsupportedFeature(
             f"a pattern of type {type(pattern).__name__}", instead="give the pattern as str; texts are matched as UTF-8"
         )
+    options = dialect, _bits(flags), "v" in str(flags), match
+    if keeps_grammars():
+        expression = kept_expression(("regex", pattern, *options), lambda: _compiled(pattern, dialect, flags, match))
+    else:
+        expression = _compiled(pattern, dialect, flags, match)
+    return make_grammar(expression, "regex", pattern, *options)
+
+
+def _compiled(pattern: str, dialect: Dialect, flags: int | str, match: Match) -> Expression:
     node = compile_pattern(pattern, dialect, flags, match)
     try:
-        expression = to_expression(node)
+        return to_expression(node)
     except RecursionError:
         raise too_deep(pattern) from None
-    return make_grammar(expression, "regex", pattern, dialect, _bits(flags), "v" in str(flags), match)
 
 
 def compile_pattern(pattern: str, dialect: Dialect = "python", flags: int | str = 0, match: Match = "full") -> Node:
@@ -89,11 +99,7 @@ def _parsed(pattern: str, dialect: Dialect, flags: int | str) -> Node:
     if dialect == "python":
         if isinstance(flags, str) and "v" in flags:
             raise GrammarError("the flag v is one of ECMAScript", hint='give dialect="ecma"')
-        from healfsa.grammar.regex import python_dialect
-
         return python_dialect.parse(pattern, _bits(flags))
-    from healfsa.grammar.regex import ecma_dialect
-
     bits = _bits(flags)
     if bits & ~int(re.IGNORECASE | re.MULTILINE | re.DOTALL | re.UNICODE):
         raise GrammarError(f"flags {flags!r} are not those of ECMAScript", hint="known here: i m s v")
@@ -113,8 +119,6 @@ def to_expression(node: Node, encode: Encode = code_points) -> Expression:
         be empty or the beginning of another one's.
     """
     if node.needs:
-        from healfsa.grammar.regex.machine import assemble
-
         return assemble(node, encode)
     return render(node, once(encode))
 

@@ -4,7 +4,7 @@ In: a set, and the rule of a dialect. Out: the larger set.
 Idea: only some 3,000 characters have case at all. For Python, `re` itself is asked about each of them, so that the
     answer is `re`'s in every version; for ECMAScript, whose rule is Unicode's simple case folding, the `regex`
     package is asked.
-Cost: 60 ms once a process (to find the characters with case), then some 0.2 ms a set.
+Cost: 60 ms once a machine (to find the characters with case), then some 0.2 ms a set.
 Source: ECMA-262, section 22.2.2.7.3 (Canonicalize); Unicode CaseFolding.txt, statuses C and S.
 Not here: the sets themselves.
 """
@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from healfsa.grammar.regex.charset import CharSet, difference, intersection, of_text, union
 from healfsa.grammar.regex.names import every_character, unicode_property, unicode_tables
+from healfsa.grammar.stored import kept
 
 _BLOCK = 256
 _TURKIC: CharSet = of_text("\u0130\u0131")  # fold to themselves, but the `regex` package equates them with I and i
@@ -24,6 +25,10 @@ _TURKIC: CharSet = of_text("\u0130\u0131")  # fold to themselves, but the `regex
 @lru_cache(maxsize=1)
 def cased() -> str:
     """Return all characters that are changed by some mapping of case."""
+    return kept(("cased",), _find_cased)
+
+
+def _find_cased() -> str:
     text = every_character()
     blocks = (text[i : i + _BLOCK] for i in range(0, len(text), _BLOCK))
     mixed = (block for block in blocks if block.casefold() != block or block.upper() != block or block.lower() != block)

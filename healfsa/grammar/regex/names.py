@@ -3,7 +3,7 @@
 In: a name. Out: a set of code points. Idea: no table is typed in. A set is read off a pattern engine that defines it:
     one string of all characters is searched once, by `re` for Python's own classes (so they are what `re` says, in
     every Python) and by the `regex` package for Unicode properties.
-Cost: some 10 ms the first time a name is used in a process, then one look-up.
+Cost: some 10 ms the first time a name is used on a machine (kept on disk), then one look-up.
 Not here: which names a dialect has (see the parsers), case (see cases).
 """
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from healfsa.errors import MissingExtra
 from healfsa.grammar.regex.charset import CharSet, normal, of_text, union
+from healfsa.grammar.stored import kept
 from healfsa.grammar.utf8 import LAST
 
 ASCII_DIGITS: CharSet = normal([(0x30, 0x39)])
@@ -54,7 +55,8 @@ def _code_points(start: int, stop: int) -> tuple[int, int]:
 def python_class(letter: str, ascii_only: bool) -> CharSet:
     """Return what `re` means by `\\d`, `\\s`, `\\w` or their negations."""
     others = f"\\{letter.swapcase()}"
-    return search_all(re.compile(f"(\\{letter}+)|{others}+", re.ASCII if ascii_only else 0).finditer)
+    pattern = re.compile(f"(\\{letter}+)|{others}+", re.ASCII if ascii_only else 0)
+    return kept(("class", letter, ascii_only), lambda: search_all(pattern.finditer))
 
 
 @lru_cache(maxsize=1)
@@ -74,11 +76,7 @@ def unicode_property(name: str, value: str = "Yes") -> CharSet:
     MissingExtra
         The `regex` package, which holds the tables, is not installed.
     """
-    package = unicode_tables()
-    try:
-        return search_all(package.compile(f"(\\p{{{name}={value}}}+)", package.VERSION1).finditer)
-    except package.error:
-        raise KeyError(name, value) from None
+    return any_property(f"{name}={value}")
 
 
 @lru_cache(maxsize=512)
@@ -86,14 +84,25 @@ def any_property(text: str) -> CharSet:
     """Return the characters of what the `regex` package accepts in the braces of `\\p{...}`; errors as above."""
     package = unicode_tables()
     try:
-        return search_all(package.compile(f"(\\p{{{text}}}+)", package.VERSION1).finditer)
+        pattern = package.compile(f"(\\p{{{text}}}+)", package.VERSION1)
     except package.error:
         raise KeyError(text) from None
+    return kept(("property", package.__version__, text), lambda: search_all(pattern.finditer))
+
+
+def _tables() -> Any:
+    """Return the `regex` package, if there is one; loaded with this file, so that no compile has to wait for it."""
+    try:
+        return import_module("regex")
+    except ImportError:
+        return None
+
+
+_TABLES = _tables()
 
 
 def unicode_tables() -> Any:
     """Return the `regex` package."""
-    try:
-        return import_module("regex")
-    except ImportError:
-        raise MissingExtra("unicode", "regex") from None
+    if _TABLES is None:
+        raise MissingExtra("unicode", "regex")
+    return _TABLES

@@ -21,8 +21,8 @@ from healfsa.grammar.expression import (
     optional,
     repeat,
 )
-from healfsa.grammar.regex.charset import CharSet
-from healfsa.grammar.regex.tree import Chars, Either, Loop, Node, Sequence
+from healfsa.grammar.regex.charset import CharSet, of_text
+from healfsa.grammar.regex.tree import Chars, Either, Loop, Node, Sequence, Words
 
 Encode = Callable[[CharSet], Expression]
 
@@ -45,10 +45,20 @@ def render(node: Node, encode: Encode) -> Expression:
         return encode(node.members)
     if isinstance(node, Sequence):
         return concat(*(render(part, encode) for part in node.parts))
+    if isinstance(node, Words):
+        return _words(node.texts, encode)
     if isinstance(node, Loop):
         return repeat(render(node.body, encode), node.least, node.most)
     parts = node.parts if isinstance(node, Either) else ()
     return union(*(render(part, encode) for part in parts))
+
+
+def _words(texts: tuple[str, ...], encode: Encode) -> Expression:
+    spelled = {letter: encode(of_text(letter)) for letter in set("".join(texts))}
+    data = {letter: found.data for letter, found in spelled.items() if isinstance(found, Literal)}
+    if len(data) == len(spelled):
+        return literals(b"".join(map(data.__getitem__, text)) for text in texts)
+    return union(*(concat(*map(spelled.__getitem__, text)) for text in texts))
 
 
 def union(*parts: Expression) -> Expression:

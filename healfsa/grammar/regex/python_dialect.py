@@ -43,6 +43,7 @@ _WHOLE_FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE 
 _CASE_FLAGS = int(re.IGNORECASE | re.ASCII)
 _ASCII = int(re.ASCII)
 _IGNORECASE = int(re.IGNORECASE)
+_UNICODE = int(re.UNICODE)
 _DOTALL = int(re.DOTALL)
 _MULTILINE = int(re.MULTILINE)
 _MAY_WARN = re.compile(r"\[\[|--|&&|~~|\|\|")
@@ -68,9 +69,9 @@ def parse(pattern: str, flags: int = 0) -> Node:
     UnsupportedFeature
         A backreference.
     """
-    replaced = replace_properties(pattern)
+    replaced = replace_properties(pattern, words=not int(flags) & ~_UNICODE)
     parsed = _read(replaced, int(flags))
-    asked = frozenset(_asked(parsed))
+    asked = frozenset(_asked(parsed) if "(?(" in pattern else ())
     return _Translator(replaced, asked).all(parsed, int(parsed.state.flags))
 
 
@@ -138,6 +139,7 @@ class _Translator:
     def __init__(self, replaced: Replaced, asked: frozenset[int]) -> None:
         self.pattern = replaced.pattern
         self.properties = replaced.sets
+        self.words = replaced.words
         self.asked = asked
         self.literals: dict[tuple[int, int], Node] = {}
         self.rewrite: dict[Any, Callable[[Any, int], Node]] = {
@@ -165,6 +167,8 @@ class _Translator:
         return tree.sequence([self.rewrite[code](argument, flags) for code, argument in parsed])
 
     def _literal(self, code_point: int, flags: int) -> Node:
+        if code_point in self.words:
+            return tree.Words(self.words[code_point])
         key = code_point, flags & _CASE_FLAGS
         if key not in self.literals:
             self.literals[key] = self._class([(op.LITERAL, code_point)], flags)

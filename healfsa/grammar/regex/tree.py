@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from healfsa.grammar.regex.charset import ALL, CharSet, complement
+from healfsa.grammar.regex.charset import ALL, CharSet, complement, of_text
 
 BEHIND = 1  # looks at what precedes
 AHEAD = 2  # looks at what follows
@@ -47,6 +47,23 @@ class Either(Node):
     """Any of the parts; their order matters only inside `Atomic`."""
 
     parts: tuple[Node, ...]
+
+
+class Words(Either):
+    """Any of many texts; its parts are only made where somebody looks at them."""
+
+    __slots__ = ("texts",)
+    texts: tuple[str, ...]
+
+    def __init__(self, texts: tuple[str, ...]) -> None:
+        object.__setattr__(self, "needs", 0)
+        object.__setattr__(self, "texts", texts)
+
+    @property
+    def parts(self) -> tuple[Node, ...]:  # type: ignore[override]
+        """The texts as sequences of characters."""
+        letters = {letter: chars(of_text(letter)) for letter in set("".join(self.texts))}
+        return tuple(sequence(map(letters.__getitem__, text)) for text in self.texts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

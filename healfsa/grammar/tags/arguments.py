@@ -120,7 +120,7 @@ def arguments(schema: Any, style: Any = "json", *, specials: Iterable[str] = (),
     compiler = ArgumentCompiler(value, wanted, marks, additional)
     expression = compiler.expression()
     options = (wanted, sorted(marks), additional)
-    return make_grammar(expression, "tags", text, *options, report_entries=tuple(compiler.report))
+    return make_grammar(expression, "tags", text, *options, report_entries=tuple(compiler.report.values()))
 
 
 class ArgumentCompiler(Compiler):
@@ -128,7 +128,7 @@ class ArgumentCompiler(Compiler):
 
     def __init__(self, schema: Any, style: ArgumentStyle, specials: frozenset[str], additional: str) -> None:
         compact = "compact" if style.form == "quoted" else "spaced"
-        super().__init__(schema, Style(white_space=compact, additional=additional), None, None, False)
+        super().__init__(schema, Style(white_space=compact, additional=additional), noting=True)
         if style.form == "members":
             self.emitter = MembersEmitter(self.emitter, style.templates(specials), style.separator)
         elif style.form == "python":
@@ -147,7 +147,7 @@ def value_kinds(schema: Any) -> Callable[[str], tuple[bool, bool]]:
 @lru_cache(maxsize=1024)
 def _kinds_of(text: str) -> Callable[[str], tuple[bool, bool]]:
     forever = Limits(seconds=math.inf)  # the compiler is kept, and asked whenever a parser needs it
-    compiler = Compiler(read(text)[0], Style(), None, None, False, limits=forever)
+    compiler = Compiler(read(text)[0], Style(), limits=forever)
     found = compiler.shape(compiler.formulas.leaf(compiler.references.root())).objects
 
     lock = threading.Lock()  # a compiler is one thread's, and parsers of many threads ask

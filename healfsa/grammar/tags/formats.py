@@ -18,7 +18,7 @@ from typing import Any
 from healfsa.arguments import bounds, listed, shown, string
 from healfsa.errors import GrammarError
 from healfsa.grammar import expression as ex
-from healfsa.grammar.grammar import Grammar, make_grammar, text_bytes
+from healfsa.grammar.grammar import Grammar, make_grammar, reports_of, text_bytes
 from healfsa.grammar.regex import regex as regex  # the block of this name is the maker itself
 from healfsa.grammar.tags import freetext
 from healfsa.grammar.utf8 import CHARACTER, TEXT
@@ -80,9 +80,10 @@ def _excluded(excludes: Any) -> tuple[bytes, ...]:
 def built(name: str, expression: ex.Expression, parts: Iterable[Grammar] = (), *options: object) -> Grammar:
     """Return the block `name` whose key covers its parts and options."""
     known = tuple(parts)
-    entries = tuple(entry for part in known for entry in part.report_entries)
     source = f"{name}({', '.join([*(p.source[:80] for p in known[:8]), *map(repr, options)])})"
-    return make_grammar(expression, "tags", source, name, *(p.key for p in known), *options, report_entries=entries)
+    return make_grammar(
+        expression, "tags", source, name, *(p.key for p in known), *options, report_entries=reports_of(known)
+    )
 
 
 def const(text: str) -> Grammar:
