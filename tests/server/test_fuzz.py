@@ -17,7 +17,7 @@ def bounded(tiny):
     """A server with small bounds, so that nothing random can take long."""
     from healfsa.server import Settings
 
-    bounds = {"compile_seconds": 2.0, "request_seconds": 20.0, "rows": 16, "queue": 500, "max_tokens": 32}
+    bounds = {"compile_seconds": 2.0, "request_seconds": 50.0, "rows": 16, "queue": 500, "max_tokens": 32}
     with RunningServer(*tiny, Settings(**bounds)) as running:
         yield running
 
@@ -33,7 +33,7 @@ async def answered(url, requests, at_once=8):
             answer = await client.post(route, content=raw, headers={"content-type": "application/json"})
             return route, body, answer.status_code, answer.text, time.monotonic() - started
 
-    async with httpx.AsyncClient(base_url=url, timeout=60, trust_env=False) as client:
+    async with httpx.AsyncClient(base_url=url, timeout=90, trust_env=False) as client:
         return await asyncio.gather(*(one(client, route, body) for route, body in requests))
 
 
@@ -42,7 +42,7 @@ def judge(results):
         what = f"{route} {body[:600]} -> {status} in {seconds:.1f} s: {text[:300]}"
         assert status in (200, 400, 404, 413), what
         assert "internal_error" not in text and "/work" not in text and "site-packages" not in text, what
-        assert "Traceback" not in text and seconds < 40, what
+        assert "Traceback" not in text and seconds < 60, what
         if status != 200:
             error = json.loads(text)["error"]
             assert set(error) == {"message", "type", "param", "code"} and error["message"], what
