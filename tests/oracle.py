@@ -17,6 +17,11 @@ def matches(node: ex.Expression, data: bytes) -> bool:
     return len(data) in Reader(data).ends(node, 0)
 
 
+def is_same(known: ex.Expression | bytes, text: bytes) -> bool:
+    """Say whether `text` is among the texts of a thing."""
+    return known == text if isinstance(known, bytes) else matches(known, text)
+
+
 class Reader:
     """Answers for one text, memoised per (node, position)."""
 
@@ -92,6 +97,22 @@ class Reader:
 
     def _special(self, node, i):
         return ()
+
+    def _distinct(self, node, i):
+        def after(j: int, texts: tuple[bytes, ...]) -> set[int]:
+            found: set[int] = set()
+            for e in self.ends(node.item, j):
+                text = self.data[j:e]
+                if any(is_same(node.same(old), text) for old in texts):
+                    continue
+                now = (*texts, text)
+                found |= {e} if len(now) >= node.least else set()
+                if node.most is None or len(now) < node.most:
+                    for s in self.ends(node.separator, e):
+                        found |= after(s, now)
+            return found
+
+        return after(i, ())
 
     def _members(self, node, i):
         everything = frozenset(range(len(node.members)))

@@ -9,6 +9,8 @@ Not here: grammars (the caller's), pictures.
 from __future__ import annotations
 
 import random
+import re
+import string
 from collections import deque
 from dataclasses import dataclass
 
@@ -19,6 +21,7 @@ from healfsa.automaton.lengths import longest
 from healfsa.errors import EmptyLanguage
 from healfsa.grammar.expression import Expression
 
+LETTERS, DIGITS = string.ascii_lowercase.encode(), b"123456789"
 FRIENDLY = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 
 
@@ -258,3 +261,47 @@ def _farthest(automaton: Automaton, data: bytes) -> tuple[int, int]:
             return offset, state
         state = following
     return len(data), state
+
+
+def is_endless(language: Expression | Automaton, many: int = 10_000, most: int = 500) -> bool:
+    """Say whether at least `many` different values can be shown to be among accepted JSON texts.
+
+    A run of letters or of digits that may go on for ever is such a proof, or one with so many ways to be: characters
+    beyond ASCII and letters stand for themselves wherever they can be chosen, and so do the digits 1 to 9 in front of a
+    fraction. Up to `most` states are looked at.
+    """
+    automaton = automaton_of(language)
+    graph = Graph(automaton)
+    seen, queue = {automaton.start}, deque([(automaton.start, b"")])
+    while queue and len(seen) < most:
+        state, text = queue.popleft()
+        number = re.search(rb"[-+0-9.eE]*$", text)
+        whole = number is not None and not re.search(rb"[.eE]", number[0])
+        if _runs(automaton, state, LETTERS, many) or (whole and _runs(automaton, state, DIGITS, many)):
+            return True
+        for edge in graph.edges(state):
+            if edge.bytes and edge.target not in seen:
+                seen.add(edge.target)
+                queue.append((edge.target, text + edge.bytes[:1]))
+    return False
+
+
+def _runs(automaton: Automaton, state: int, among: bytes, many: int) -> bool:
+    """Say whether characters of a set may follow each other for ever, or in so many ways."""
+    ways, seen = 1, {state}
+    while ways < many:
+        ahead = [after for byte in among if (after := automaton.step(state, bytes([byte]))) > 0]
+        if len(ahead) < 2:
+            return False
+        ways *= len(ahead) + (_beyond_ascii(automaton, state) if among is LETTERS else 0)
+        state = ahead[0]
+        if state in seen:
+            return True
+        seen.add(state)
+    return True
+
+
+def _beyond_ascii(automaton: Automaton, state: int) -> int:
+    """Return how many of the characters U+5000 to U+5FFF may follow."""
+    after = automaton.step(state, b"\xe5")
+    return sum(automaton.next_bytes(automaton.step(after, bytes([b]))).bit_count() for b in range(0x80, 0xC0))

@@ -17,14 +17,24 @@ from collections.abc import Callable
 
 import numpy as np
 
-from healfsa.automaton import kernels, kernels_classes, kernels_live, kernels_load, kernels_rows, kernels_rules
+from healfsa.automaton import (
+    kernels,
+    kernels_classes,
+    kernels_distinct,
+    kernels_forget,
+    kernels_live,
+    kernels_load,
+    kernels_rows,
+    kernels_rules,
+)
 from healfsa.automaton import kernels_memory as km
 from healfsa.automaton.arena import FUEL, enlarge, fit_rows, new_memory, used
 from healfsa.automaton.program import Program, Symbols
-from healfsa.errors import EmptyLanguage, GrammarError, LimitExceeded, MatcherError, SearchCut
+from healfsa.errors import EmptyLanguage, GrammarError, LimitExceeded, MatcherError, SearchCut, UnsupportedFeature
 from healfsa.grammar import expression as ex
 from healfsa.limits import USUAL, Limits
 
+TEXTS = 32  # texts of items that are excluded as one list
 GROWTH = {
     km.GROW_NODES: "nodes",
     km.GROW_POOL: "pool",
@@ -59,6 +69,7 @@ class Automaton:
         self.start = 0
         self.specials: tuple[str, ...] = ()
         self.memory = np.zeros(0, dtype=np.int32)
+        self._excluded: dict[tuple[int, int], tuple[int, tuple[bytes, ...], int]] = {}
 
     @classmethod
     def from_expression(
@@ -174,6 +185,8 @@ class Automaton:
             self.memory = enlarge(self.memory, self.limits, GROWTH[status], self.stage)
         elif status == km.NEED_RULE:
             self._load_rule(int(self.memory[km.DETAIL]))
+        elif status == km.NEED_SAME:
+            self._set_apart(int(self.memory[km.DETAIL]))
         elif status == km.TOO_DEEP:
             raise LimitExceeded("depth", self.limits.depth + 1, self.limits.depth, self.stage)
         elif status == km.BAD_STATE:
@@ -188,6 +201,9 @@ class Automaton:
             raise GrammarError(f"left recursion: {cycle}", hint="write it as a repetition")
         if status == km.BAD_NEGATION:
             raise GrammarError("a rule accepts the empty text only if it does not: recursion through a complement")
+        if status == km.BAD_DISTINCT:
+            part = "different items (uniqueItems) inside an intersection or a complement"
+            raise UnsupportedFeature(part, instead="the part by itself")
         if status == km.BAD_MEMBER:
             raise GrammarError("a member of an object may not accept the empty text")
         if status == km.BROKEN_PROMISE:
@@ -224,6 +240,57 @@ class Automaton:
         self._settle(bodies)
         self._prove(int(self.memory[self.memory[km.RULES] + number * km.RULE + km.R_BODY]))
 
+    def _set_apart(self, question: int) -> None:
+        """Find the language of the items that may follow one more item; see kernels_distinct."""
+        fresh, text, number = self._words(question)
+        data = bytearray()
+        while text != kernels_distinct.NO_TEXT:
+            text, byte, _ = self._words(text)
+            data.append(byte)
+        item, texts, others = self._excluded.get((number, fresh), (fresh, (), 0))
+        same = self.symbols.distincts[number - 1].same(bytes(reversed(data)))
+        texts += (same,) if isinstance(same, bytes) else ()
+        if not isinstance(same, bytes):
+            others = self.run(kernels_distinct.either, others, self._load(same))
+        excluded = self.run(kernels_distinct.either, others, self._load(ex.literals(texts)))
+        answer = self.run(kernels_distinct.set_apart, item, excluded)
+        if len(texts) >= TEXTS:
+            texts, others = (), excluded
+        self._excluded[number, answer] = item, texts, others
+        if self.memory[km.CLASSES] < 256:
+            self.memory = self.memory.copy()  # as in `_load_rule`
+            self._settle([])
+        self.memory[int(self.memory[km.NODES]) + question * km.NODE + km.MEMO] = answer
+
+    def _load(self, expression: ex.Expression) -> int:
+        """Return the node of an expression without new rules and special tokens."""
+        program = Program(self.symbols, self.spellable)
+        code = program.finish(program.add(expression), len(self.symbols.rules))
+        return self.run(kernels_load.load, code)
+
+    def _words(self, node: int) -> list[int]:
+        """Return the three words of a node's content."""
+        at = int(self.memory[km.NODES]) + node * km.NODE
+        return self.memory[at + km.A : at + km.C + 1].tolist()
+
+    def remembers(self, state: int) -> bool:
+        """Say whether what is written, or what is to come, is remembered (`Distinct`): such states have no end."""
+        if not 0 < state < self.n_nodes:
+            return False
+        return int(self.memory[int(self.memory[km.NODES]) + state * km.NODE]) & km.REMEMBERS != 0
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether so many items are remembered that a new automaton is due: half of a limit is used up."""
+        if not self.remembers(self.start):
+            return False
+        limits = self.limits
+        return 2 * self.n_nodes > limits.nodes or 2 * self.n_states > limits.states or 4 * self.nbytes > limits.bytes
+
+    def forget(self, state: int, how: int) -> int:
+        """Return a state that remembers no items, see `kernels_forget`; itself where there is nothing to remember."""
+        return self.run(kernels_forget.without_memory, state, how) if self.remembers(state) else state
+
     def step(self, state: int, data: bytes) -> int:
         """Return the state behind `data`, 0 when nothing accepted begins that way."""
         view = np.frombuffer(data, dtype=np.uint8)
@@ -253,7 +320,7 @@ class Automaton:
         if state == 0:
             return 0
         with self.lock:
-            self.run(kernels.next_set, state)
+            self.run(kernels.next_set, self.forget(state, kernels_forget.HELD))
             return int.from_bytes(self.memory[km.SCRATCH : km.SCRATCH + 8].tobytes(), "little")
 
     @property

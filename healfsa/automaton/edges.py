@@ -32,10 +32,11 @@ class Edge:
 
 
 class Graph:
-    """Edges of one automaton, read row by row."""
+    """Edges of one automaton, read row by row; with `how`, between states that remember no items (see `forget`)."""
 
-    def __init__(self, automaton: Automaton) -> None:
+    def __init__(self, automaton: Automaton, how: int | None = None) -> None:
         self.automaton = automaton
+        self._how = how
         self._known: dict[int, tuple[Edge, ...]] = {}
 
     @cached_property
@@ -56,6 +57,10 @@ class Graph:
             memory = automaton.memory
             row = memory[place : place + int(memory[km.WIDTH])]
             by_byte = row[memory[km.CLASS_OF : km.CLASS_OF + 256]]
+            if self._how is not None:
+                moved = {int(t): automaton.forget(int(t), self._how) for t in np.unique(row[row > 0])}
+                row = np.array([moved.get(t, t) for t in row.tolist()])
+                by_byte = row[memory[km.CLASS_OF : km.CLASS_OF + 256]]
         targets = np.unique(row[row > 0])
         n = len(row) - len(automaton.specials)
         edges = [Edge(int(t), np.flatnonzero(by_byte == t).astype(np.uint8).tobytes()) for t in targets]

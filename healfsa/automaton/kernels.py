@@ -27,6 +27,7 @@ from healfsa.automaton.kernels_memory import (
     entry,
     signed,
 )
+from healfsa.automaton.kernels_rows import row_of
 
 READ = types.int64(types.int32[::1], types.int64, types.Array(types.uint8, 1, "C", readonly=True))
 
@@ -108,6 +109,8 @@ def fill_row(memory, state):
     """Make sure that the whole row of a state is written down; return its place in memory."""
     if state <= 0 or state >= memory[NODES_USED]:
         return BAD_STATE
+    if row_of(memory, state) < 0:
+        return row_of(memory, state)
     for column in range(memory[WIDTH]):
         status = column_step(memory, state, column)
         if status < 0:

@@ -14,6 +14,7 @@ from healfsa.automaton.kernels_choice import (
     sort_unique,
 )
 from healfsa.automaton.kernels_memory import (
+    BEGUN,
     BOOLEAN,
     DEAD,
     EMPTY,
@@ -30,6 +31,7 @@ from healfsa.automaton.kernels_memory import (
     NOTHING,
     NULLABLE,
     POOL,
+    REMEMBERS,
     SCRATCH,
     SPECIAL_INSIDE,
     WORK,
@@ -180,5 +182,6 @@ def make_both(memory, base):
         if memory[at] & NULLABLE == 0:
             word &= ~NULLABLE
         special &= memory[at]
+        word |= memory[at] & (REMEMBERS | BEGUN)
         minimum = max(minimum, memory[at + MINIMUM])
     return intern(memory, word | special, 0, n, 0, start, n, minimum)

@@ -17,6 +17,7 @@ from numba import carray
 from healfsa.automaton.kernels_both import make_both, push_operands
 from healfsa.automaton.kernels_choice import make_choice
 from healfsa.automaton.kernels_compile import by_symbol, config
+from healfsa.automaton.kernels_distinct import behind_item, in_item, separator_of
 from healfsa.automaton.kernels_members import (
     AFTER,
     NEXT,
@@ -42,6 +43,7 @@ from healfsa.automaton.kernels_memory import (
     K_BYTES,
     K_CHOICE,
     K_CONCAT,
+    K_DISTINCT,
     K_LITERAL,
     K_LITERALS,
     K_MEMBERS,
@@ -85,6 +87,7 @@ from healfsa.automaton.kernels_nodes import (
     make_repeat,
     packed_byte,
     push_alternatives,
+    put_after,
     word_of,
 )
 
@@ -208,15 +211,6 @@ def push_same(memory, base):
 
 
 @kernel("int64(int32[::1], int64, int64)")
-def put_after(memory, node, rest):
-    """Push the alternatives of `node` followed by `rest`; pass a negative status on."""
-    if node <= 0:
-        return node
-    joined = make_concat(memory, node, rest)
-    return joined if joined < 0 else push_alternatives(memory, joined)
-
-
-@kernel("int64(int32[::1], int64, int64)")
 def derive_atom(memory, at, symbol):
     """Return the derivative of a node without parts."""
     kind = memory[at] & KIND
@@ -265,6 +259,8 @@ def part_at(memory, node, place):
         return memory[memory[POOL] + memory[at + A] + place]
     if kind == K_NOT or kind == K_REPEAT:
         return memory[at + A]
+    if kind == K_DISTINCT:
+        return memory[at + A] if place == 0 else separator_of(memory, at)
     if kind == K_REF:
         body = memory[memory[RULES] + memory[at + A] * RULE + R_BODY]
         if body < 0:
@@ -295,8 +291,24 @@ def take_members(memory, node, place, found):
     return next_member(memory, at, place + 1)
 
 
-@kernel("int64(int32[::1], int64, int64, int64)")
-def take(memory, node, place, found):
+@kernel("int64(int32[::1], int64, int64, int64, int64)")
+def take_item(memory, at, place, found, symbol):
+    """Use the derivative of an item (place 0) or of the separator behind it; return the next place, END or a status."""
+    if place == 0:
+        if found > 0:
+            if memory[at + C] >= 0:  # the byte is written down, so no other byte has the same answer
+                split_on_byte(memory, symbol, symbol)
+            node = in_item(memory, at, found, symbol)
+            status = node if node < 0 else push_alternatives(memory, node)
+            if status < 0:
+                return status
+        return 1 if word_of(memory, memory[at + A]) & NULLABLE else END
+    rest = EMPTY if found <= 0 else behind_item(memory, at)
+    return rest if rest < 0 else min(put_after(memory, found, rest), END)
+
+
+@kernel("int64(int32[::1], int64, int64, int64, int64)")
+def take(memory, node, place, found, symbol):
     """Use the derivative `found` of the part at a place: push results; return the next place, END or a status."""
     at = memory[NODES] + node * NODE
     kind = memory[at] & KIND
@@ -308,6 +320,8 @@ def take(memory, node, place, found):
         return status if status < 0 else (place + 1 if found > 0 and place + 1 < memory[at + B] else END)
     if kind == K_MEMBERS:
         return take_members(memory, node, place, found)
+    if kind == K_DISTINCT:
+        return take_item(memory, at, place, found, symbol)
     rest = EMPTY
     if kind == K_CONCAT:
         at = memory[NODES] + place * NODE
@@ -354,7 +368,7 @@ def derive_here(memory, node, symbol, depth):
         if part < 0:
             return part
         found = derive_here(memory, part, symbol, depth + 1)
-        place = found if found < 0 else take(memory, node, place, found)
+        place = found if found < 0 else take(memory, node, place, found, symbol)
     if place < END:
         return place
     answer = make_both(memory, first) if kind == K_BOTH else make_choice(memory, first, 0)

@@ -22,6 +22,7 @@ from healfsa.automaton.kernels_memory import (
     NULLABLE,
     R_FLAGS,
     R_MINIMUM,
+    REMEMBERS,
     RULE,
     RULES,
     SPECIAL_INSIDE,
@@ -34,6 +35,7 @@ from healfsa.automaton.program import (
     OP_BYTES,
     OP_CHOICE,
     OP_CONCAT,
+    OP_DISTINCT,
     OP_EMPTY,
     OP_LITERAL,
     OP_LITERALS,
@@ -136,7 +138,12 @@ def judge(memory, program, at, values, place):
         return judge_list(memory, program, at, values, place)
     if op == OP_MEMBERS:
         return judge_members(memory, program, at + 2, values, place)
-    if op == OP_NOTHING:
+    if op == OP_DISTINCT:
+        value = values + 3 * program[at + 2]
+        if memory[value + V_NULL] == GRANT:
+            return BAD_MEMBER
+        flags, minimum = memory[value + V_FLAGS] | BOOLEAN | REMEMBERS, memory[value + V_MINIMUM]
+    elif op == OP_NOTHING:
         minimum = INFINITE
     elif op == OP_EMPTY:
         null, minimum = GRANT, 0
@@ -208,7 +215,8 @@ def judge_rules(memory, program, values):
             if memory[rule + R_FLAGS] & LAZY:
                 promised = memory[rule + R_FLAGS] & NULLABLE != 0
                 kept = promised == (memory[body + V_NULL] == GRANT)
-                if not kept or memory[body + V_FLAGS] & SPECIAL_INSIDE or memory[body + V_MINIMUM] >= INFINITE:
+                kept = kept and memory[body + V_FLAGS] & (SPECIAL_INSIDE | REMEMBERS) == 0
+                if not kept or memory[body + V_MINIMUM] >= INFINITE:
                     memory[DETAIL] = program[at + 1]
                     return BROKEN_PROMISE
             memory[rule + R_FLAGS] &= ~UNKNOWN

@@ -30,12 +30,14 @@ from healfsa.automaton.kernels_members import (
     phase_of,
 )
 from healfsa.automaton.kernels_memory import (
+    BEGUN,
     EMPTY,
     FAILURES,
     INFINITE,
     K_BOTH,
     K_CHOICE,
     K_CONCAT,
+    K_DISTINCT,
     K_MEMBERS,
     K_NOT,
     K_REF,
@@ -48,6 +50,7 @@ from healfsa.automaton.kernels_memory import (
     POOL,
     R_BODY,
     R_LIVENESS,
+    ROW,
     RULE,
     RULES,
     RULES_USED,
@@ -68,6 +71,7 @@ from healfsa.automaton.kernels_rows import (
     PENDING,
     UNDECIDED,
     YES,
+    derived,
     glance,
     mark,
     raw_step,
@@ -208,7 +212,7 @@ def next_part(memory, task):
         found = memory[memory[RULES] + memory[at + A] * RULE + R_LIVENESS]
         memory[task + T_ANSWER] = PENDING if found == 0 else found
         return END
-    return memory[at + A] if place == 0 else END  # REPEAT
+    return memory[at + A] if place == 0 else END  # REPEAT; DISTINCT: there is always another item
 
 
 @kernel("int64(int32[::1], int64, int64, int64)")
@@ -219,7 +223,7 @@ def fold(memory, task, part, found):
     answer = memory[task + T_ANSWER]
     if kind == K_MEMBERS:
         return fold_member(memory, task, found)
-    if kind == K_CONCAT or kind == K_REPEAT:
+    if kind == K_CONCAT or kind == K_REPEAT or kind == K_DISTINCT:
         memory[task + T_ANSWER] = NO if found == NO or answer == NO else max(answer, found)
         return 0
     memory[task + T_ANSWER] = YES if found == YES or answer == YES else max(answer, found)
@@ -282,7 +286,9 @@ def decide_in_walk(memory, node):
 @kernel("int64(int32[::1], int64, int64)")
 def settle_step(memory, state, column):
     """Return the next state with its liveness decided, and write it down for every column that leads there."""
-    answer = raw_step(memory, state, column)
+    at = memory[NODES] + state * NODE
+    kept = memory[at] & BEGUN == 0 or memory[at + ROW] >= 0  # a state that will hardly come again gets no row
+    answer = raw_step(memory, state, column) if kept else derived(memory, state, column)
     if answer <= 0:
         return answer
     found = glance(memory, answer)
@@ -291,6 +297,8 @@ def settle_step(memory, state, column):
         if found < 0:
             return found
     final = answer if found == YES else NOTHING
+    if not kept:
+        return final
     row = row_of(memory, state)
     if answer == EMPTY:  # -1 would mean "unknown", and EMPTY never waits for a decision
         return final

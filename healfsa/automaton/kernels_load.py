@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from healfsa.automaton.kernels_both import make_both, push_operands
 from healfsa.automaton.kernels_choice import make_choice
+from healfsa.automaton.kernels_distinct import first_item
 from healfsa.automaton.kernels_judge import LAZY, UNKNOWN, judge_rules, operation_length
 from healfsa.automaton.kernels_members import T_EXTRA, T_REQUIRED, T_SEPARATOR, T_WORDS, all_members
 from healfsa.automaton.kernels_memory import (
+    BAD_DISTINCT,
     BAD_MEMBER,
     BOOLEAN,
     DETAIL,
@@ -29,10 +31,12 @@ from healfsa.automaton.kernels_memory import (
     R_FLAGS,
     R_LIVENESS,
     R_MINIMUM,
+    REMEMBERS,
     RULE,
     RULES,
     RULES_ROOM,
     RULES_USED,
+    SPECIAL_INSIDE,
     WORK,
     WORK_ROOM,
     WORK_USED,
@@ -62,6 +66,7 @@ from healfsa.automaton.program import (
     OP_BYTES,
     OP_CHOICE,
     OP_CONCAT,
+    OP_DISTINCT,
     OP_EMPTY,
     OP_LITERAL,
     OP_LITERALS,
@@ -116,6 +121,17 @@ def build_members(memory, program, at, values):
 
 
 @kernel("int64(int32[::1], int32[::1], int64, int64)")
+def build_distinct(memory, program, at, values):
+    """Return the node of a DISTINCT operation (at its content)."""
+    item, separator = memory[values + program[at]], memory[values + program[at + 1]]
+    if (word_of(memory, item) | word_of(memory, separator)) & SPECIAL_INSIDE or word_of(memory, separator) & REMEMBERS:
+        return BAD_DISTINCT
+    if word_of(memory, item) & NULLABLE:
+        return BAD_MEMBER
+    return first_item(memory, item, separator, program[at + 2], program[at + 3], program[at + 4])
+
+
+@kernel("int64(int32[::1], int32[::1], int64, int64)")
 def build_list(memory, program, at, values):
     """Return the node of CONCAT, CHOICE or BOTH."""
     base, op, n = memory[WORK_USED], program[at], program[at + 1]
@@ -128,6 +144,8 @@ def build_list(memory, program, at, values):
         return answer
     for i in range(at + 2, at + 2 + n):
         node = memory[values + program[i]]
+        if op == OP_BOTH and word_of(memory, node) & REMEMBERS:
+            return BAD_DISTINCT
         status = push_alternatives(memory, node) if op == OP_CHOICE else push_operands(memory, node)
         if status < 0:
             return status
@@ -143,7 +161,10 @@ def build(memory, program, at, values):
     if op == OP_CONCAT or op == OP_CHOICE or op == OP_BOTH:
         return build_list(memory, program, at, values)
     if op == OP_NOT:
-        return make_not(memory, memory[values + program[at + 1]])
+        part = memory[values + program[at + 1]]
+        return BAD_DISTINCT if word_of(memory, part) & REMEMBERS else make_not(memory, part)
+    if op == OP_DISTINCT:
+        return build_distinct(memory, program, at + 2, values)
     if op == OP_REPEAT:
         return make_repeat(memory, memory[values + program[at + 1]], program[at + 2], program[at + 3])
     if op == OP_REF:

@@ -13,7 +13,6 @@ the bitset of required members, the members. A node's content: its template, the
 from __future__ import annotations
 
 from healfsa.automaton.kernels_memory import (
-    BOOLEAN,
     EMPTY,
     INFINITE,
     INHERITED,
@@ -23,7 +22,6 @@ from healfsa.automaton.kernels_memory import (
     NOTHING,
     NULLABLE,
     POOL,
-    SPECIAL_INSIDE,
     WORK,
     WORK_USED,
     A,
@@ -94,7 +92,7 @@ def finish_members(memory, base, count, phase):
         return NOTHING
     if possible == 0:
         return NOTHING if phase == NEXT else EMPTY
-    word = K_MEMBERS | (flags & (BOOLEAN | SPECIAL_INSIDE) & INHERITED)
+    word = K_MEMBERS | (flags & INHERITED)
     if owing == 0 and phase != NEXT:
         word |= NULLABLE
         minimum = 0

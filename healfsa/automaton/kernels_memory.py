@@ -34,12 +34,14 @@ WORD, A, B, C, MINIMUM, ROW, MEMO, MARK = 0, 1, 2, 3, 4, 5, 6, 7
 # WORD = kind | flags | liveness
 KIND = 15
 NULLABLE, BOOLEAN, SPECIAL_INSIDE = 16, 32, 64
-INHERITED = BOOLEAN | SPECIAL_INSIDE
+REMEMBERS, BEGUN = 128, 8192  # there is a DISTINCT inside, and one that has written something down
+INHERITED = BOOLEAN | SPECIAL_INSIDE | REMEMBERS | BEGUN
 LIVE, DEAD, LIVENESS = 256, 512, 768
 
 # Kinds.
 K_NOTHING, K_EMPTY, K_BYTES, K_LITERAL, K_LITERALS, K_CONCAT, K_CHOICE, K_BOTH = 0, 1, 2, 3, 4, 5, 6, 7
-K_NOT, K_REPEAT, K_REF, K_SPECIAL, K_MEMBERS, K_TABLE = 8, 9, 10, 11, 12, 13  # K_TABLE: bare words, no language
+K_NOT, K_REPEAT, K_REF, K_SPECIAL, K_MEMBERS = 8, 9, 10, 11, 12
+K_TABLE, K_TEXT, K_DISTINCT = 13, 14, 15  # K_TABLE, K_TEXT: bare words, no language
 
 NOTHING, EMPTY = 0, 1
 
@@ -51,7 +53,7 @@ INFINITE = 1 << 29  # of lengths
 
 # Status codes (negative results).
 GROW_NODES, GROW_POOL, GROW_ROWS, GROW_WORK, GROW_RULES = -2, -3, -4, -5, -6
-NEED_RULE, TOO_DEEP, BAD_STATE = -10, -11, -14
+NEED_RULE, TOO_DEEP, NEED_SAME, BAD_DISTINCT, BAD_STATE = -10, -11, -12, -13, -14
 LEFT_RECURSION, BAD_NEGATION, BROKEN_PROMISE, BAD_MEMBER, OUT_OF_FUEL = -15, -16, -17, -18, -19
 
 
@@ -140,7 +142,9 @@ def intern(memory, word, a, b, c, source, length, minimum):
 def content_length(memory, at):
     """Return how many pool words belong to the node at `at`."""
     kind = memory[at] & KIND
-    if kind == K_BYTES or kind == K_LITERALS or kind == K_CHOICE or kind == K_BOTH or kind >= K_MEMBERS:
+    if kind == K_BYTES or kind == K_LITERALS or kind == K_CHOICE or kind == K_BOTH:
+        return memory[at + B]
+    if kind == K_MEMBERS or kind == K_TABLE:
         return memory[at + B]
     return 0
 

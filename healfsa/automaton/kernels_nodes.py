@@ -11,6 +11,7 @@ Not here: CHOICE, BOTH (kernels_choice), MEMBERS (kernels_members), derivatives.
 from __future__ import annotations
 
 from healfsa.automaton.kernels_memory import (
+    BEGUN,
     BOOLEAN,
     DEAD,
     EMPTY,
@@ -214,7 +215,7 @@ def make_repeat(memory, part, least, most):
 def remember(memory, node):
     """Let the derivatives of `node` be memoised from now on: operands of BOTH and NOT, rules, what repeats."""
     at = memory[NODES] + node * NODE
-    if memory[at + MEMO] < 0 and memory[at] & KIND > K_LITERAL:
+    if memory[at + MEMO] < 0 and memory[at] & KIND > K_LITERAL and memory[at] & BEGUN == 0:
         memory[at + MEMO] = 0
     return 0
 
@@ -345,3 +346,12 @@ def push_alternatives(memory, node):
         if status < 0:
             return status
     return 0
+
+
+@kernel("int64(int32[::1], int64, int64)")
+def put_after(memory, node, rest):
+    """Push the alternatives of `node` followed by `rest`; pass a negative status on."""
+    if node <= 0:
+        return node
+    joined = make_concat(memory, node, rest)
+    return joined if joined < 0 else push_alternatives(memory, joined)

@@ -75,6 +75,16 @@ def mark(memory, node, answer):
 
 
 @kernel("int64(int32[::1], int64, int64)")
+def derived(memory, node, column):
+    """Return the derivative by the symbols of a column; SAME becomes the bytes that share it."""
+    classes = memory[CLASSES]
+    symbol = memory[BYTE_OF + column] if column < classes else 256 + column - classes
+    for i in range(SAME, SAME + 8):
+        memory[i] = -1
+    return derive(memory, node, symbol, 0)
+
+
+@kernel("int64(int32[::1], int64, int64)")
 def raw_step(memory, node, column):
     """Return the derivative by the symbols of a column, whether it is alive or not (0: certainly dead)."""
     row = row_of(memory, node)
@@ -84,10 +94,7 @@ def raw_step(memory, node, column):
     if known != -1:
         return abs(known)
     classes = memory[CLASSES]
-    symbol = memory[BYTE_OF + column] if column < classes else 256 + column - classes
-    for i in range(SAME, SAME + 8):
-        memory[i] = -1
-    answer = derive(memory, node, symbol, 0)
+    answer = derived(memory, node, column)
     if answer < 0:
         return answer
     seen = glance(memory, answer)

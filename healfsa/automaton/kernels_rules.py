@@ -14,6 +14,7 @@ from healfsa.automaton.kernels_memory import (
     K_BOTH,
     K_CHOICE,
     K_CONCAT,
+    K_DISTINCT,
     K_MEMBERS,
     K_NOT,
     K_REF,
@@ -62,7 +63,7 @@ def push_firsts(memory, node):
     """Push the parts of a node that may come first."""
     at = memory[NODES] + node * NODE
     kind = memory[at] & KIND
-    if kind == K_NOT or kind == K_REPEAT:
+    if kind == K_NOT or kind == K_REPEAT or kind == K_DISTINCT:
         return push_new(memory, at + A, 1)
     if kind == K_CHOICE or kind == K_BOTH:
         return push_new(memory, memory[POOL] + memory[at + A], memory[at + B])

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from healfsa.automaton.automaton import Automaton
 from healfsa.automaton.edges import Graph
+from healfsa.automaton.kernels_forget import OPEN
 from healfsa.errors import LimitExceeded
 from healfsa.grammar import expression as ex
 
@@ -40,7 +41,7 @@ def by_shape(root: ex.Expression) -> float:
         if id(node) in known:
             stack.pop()
             continue
-        if isinstance(node, ex.Both | ex.Not | ex.Ref):
+        if isinstance(node, ex.Both | ex.Not | ex.Ref | ex.Distinct):
             return UNKNOWN
         missing = [p for p in _parts(node) if id(p) not in known]
         if missing:
@@ -111,7 +112,7 @@ def _length_of_members(node: ex.Members, known: dict[int, float]) -> float:
 
 def by_walk(automaton: Automaton) -> float:
     """Return the longest way through the live states, ENDLESS where a state comes back on its own way."""
-    graph, limit = Graph(automaton), automaton.limits.search
+    graph, limit = Graph(automaton, OPEN), automaton.limits.search  # without memory: of items there are endlessly many
     longest_from: dict[int, int] = {}
     on_the_way = {automaton.start}
     stack = [(automaton.start, iter(graph.edges(automaton.start)))]

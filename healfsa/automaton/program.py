@@ -9,8 +9,8 @@ Not here: interning (kernels_load), the meaning of nodes.
 
 Operations: [op, ...]. NOTHING, EMPTY; BYTES + 8 words; LITERAL n, packed bytes; LITERALS n, n + 1 offsets, packed
 bytes (preceded by the number of words); CONCAT/CHOICE/BOTH n, values; NOT v; REPEAT v, least, most; REF rule; SPECIAL
-k; MEMBERS words, then a template as in kernels_members (values for nodes, -1 for no extra); BODY rule, v; PROMISE
-rule, nullable. BODY and PROMISE make no value.
+k; MEMBERS words, then a template as in kernels_members (values for nodes, -1 for no extra); DISTINCT 5, item,
+separator, least, most, number; BODY rule, v; PROMISE rule, nullable. BODY and PROMISE make no value.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ from healfsa.grammar import expression as ex
 from healfsa.grammar.expression import SHARED
 
 OP_NOTHING, OP_EMPTY, OP_BYTES, OP_LITERAL, OP_LITERALS, OP_CONCAT, OP_CHOICE, OP_BOTH = range(8)
-OP_NOT, OP_REPEAT, OP_REF, OP_SPECIAL, OP_MEMBERS, OP_BODY, OP_PROMISE = range(8, 15)
+OP_NOT, OP_REPEAT, OP_REF, OP_SPECIAL, OP_MEMBERS, OP_DISTINCT, OP_BODY, OP_PROMISE = range(8, 16)
 HEAD = 4  # words in front: number of values, value of the start (-1: none), first new rule, number of rules
 LONGEST = 1 << 20  # parts up to which nested CONCATs are laid flat
 NO_BOUND = 1 << 28  # bounds above are no bounds
 
 
 class Symbols:
-    """Names that outlive one program: rules by number, special tokens by number."""
+    """Names that outlive one program: rules, special tokens and DISTINCT nodes by number."""
 
-    __slots__ = ("number_of_rule", "number_of_special", "rules", "specials")
+    __slots__ = ("distincts", "number_of_rule", "number_of_special", "rules", "specials")
 
     def __init__(self) -> None:
+        self.distincts: list[ex.Distinct] = []
         self.rules: list[ex.Rule] = []
         self.number_of_rule: dict[int, int] = {}
         self.specials: list[str] = []
@@ -222,8 +223,8 @@ def _find_numbers(code: array, at: int, values: list[int], refs: list[int]) -> i
     elif op == OP_MEMBERS:
         separator, extra, members = at + 4, at + 5, at + 9 + code[at + 8]
         values += [separator, *([extra] if code[extra] >= 0 else []), *range(members, at + 2 + code[at + 1])]
-    elif op == OP_SPECIAL:
-        raise GrammarError("what grammars share may hold no special tokens")
+    elif op in (OP_SPECIAL, OP_DISTINCT):
+        raise GrammarError("what grammars share may hold no special tokens, and remember nothing")
     return at + _length(code, at)
 
 
@@ -344,6 +345,19 @@ def _members(program: Program, node: ex.Members) -> None:
     program.code.extend(members)
 
 
+def _distinct(program: Program, node: ex.Distinct) -> None:
+    item, separator = program.visit(node.item), program.visit(node.separator)
+    for k in range(8):  # each byte is a class of its own, so that the texts that come up later need no new ones
+        members = sum(1 << byte for byte in range(256) if byte >> k & 1)
+        program.visit(_HALVES.setdefault(k, ex.Bytes(members)))
+    most = -1 if node.most is None or node.most >= NO_BOUND else node.most
+    program.code.extend((OP_DISTINCT, 5, item, separator, max(node.least, 1), most, len(program.symbols.distincts)))
+    program.symbols.distincts.append(node)
+
+
+_HALVES: dict[int, ex.Bytes] = {}
+
+
 def _parts_of_members(node: ex.Members) -> tuple[ex.Expression, ...]:
     extra = () if node.extra is None else (node.extra,)
     return (*node.members, node.separator, *extra)
@@ -356,6 +370,7 @@ PARTS: dict[type, Callable] = {
     ex.Not: lambda node: (node.part,),
     ex.Repeat: lambda node: (node.part,),
     ex.Members: _parts_of_members,
+    ex.Distinct: lambda node: (node.item, node.separator),
 }
 
 WRITERS: dict[type, Callable] = {
@@ -372,4 +387,5 @@ WRITERS: dict[type, Callable] = {
     ex.Ref: _ref,
     ex.Special: _special,
     ex.Members: _members,
+    ex.Distinct: _distinct,
 }

@@ -48,6 +48,8 @@ def _children(node: Any) -> tuple[Any, ...]:
         return node.parts
     if isinstance(node, (ex.Not, ex.Repeat)):
         return (node.part,)
+    if isinstance(node, ex.Distinct):
+        return (node.item, node.separator)
     if isinstance(node, ex.Members):
         return (*node.members, node.separator, *([node.extra] if node.extra is not None else []))
     return ()

@@ -132,10 +132,10 @@ class WalkedMasks:
         return int(self._row_of[matcher.state]) or -1
 
     def _refresh(self) -> None:
-        """Copy what the automaton knows, if it knows more than the device does."""
-        if self._walk.complete:
-            return
+        """Copy what the automaton knows, if it knows more than the device does (and its states come again)."""
         automaton = self.index.automaton
+        if self._walk.complete or automaton.remembers(automaton.start):
+            return
         with automaton.lock:
             memory = automaton.memory
             known = int(memory[km.ROWS_USED]) * int(memory[km.WIDTH]), _filled(memory)

@@ -125,7 +125,7 @@ class Engine:
         key = grammar.facts
         with self._lock:
             index = self._known.pop(key, None)
-            if index is not None:
+            if index is not None and not index.automaton.is_worn:
                 self._known[key] = index  # now the most recently used
                 return index
             pending = self._pending.get(key)

@@ -167,6 +167,29 @@ class Members(Expression):
     ordered: bool
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Distinct(Expression):
+    """Items of which no two mean the same.
+
+    Parameters
+    ----------
+    item : Expression
+        One item. It accepts endlessly many different things, never the empty text, and holds no special tokens.
+    separator : Expression
+        Between neighbours. Each of its texts holds one comma, and no item goes on with what a separator begins with.
+    least, most : int
+        Bounds on the number of items, at least 1 (`most` None: no bound).
+    same : callable
+        From the text of one item to all texts that mean the same: bytes for that one text, or an expression.
+    """
+
+    item: Expression
+    separator: Expression
+    least: int
+    most: int | None
+    same: Callable[[bytes], Expression | bytes] = field(repr=False)
+
+
 NOTHING = Nothing()
 EMPTY = Empty()
 ANY_BYTE = Bytes(ALL_BYTES)

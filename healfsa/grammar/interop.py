@@ -110,6 +110,8 @@ def explore(automaton: Any, most: int = MOST_STATES, start: int | None = None) -
     LimitExceeded
         There are more states than `most`.
     """
+    if automaton.remembers(automaton.start):
+        raise LimitExceeded("states", most + 1, most, "the states of a finite machine")
     tails: dict[tuple[int, int], dict[int, CharSet]] = {}
     found: dict[int, dict[int, CharSet]] = {}
     work = [automaton.start if start is None else start]

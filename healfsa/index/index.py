@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from healfsa.automaton import Automaton
+from healfsa.automaton.kernels_forget import HELD, OPEN
 from healfsa.errors import EmptyLanguage, IncompatibleVocabulary
 from healfsa.index import kernels
+from healfsa.index.distinct import Differing
 from healfsa.index.eager import MAX_BYTES, MAX_STATES, TokenTable, tabulate
 from healfsa.index.masks import ENDED, REJECTED, TEXT, Masks
-from healfsa.index.rows import NO_WORDS, Row, RowPool
+from healfsa.index.rows import NO_WORDS, Row, RowPool, among
 from healfsa.index.spelling import Spelling, is_exact_by_bytes, makeable, refuse
 from healfsa.index.tables import Tables
 from healfsa.index.wide import Wide
@@ -80,6 +82,7 @@ class Index(Masks):
         self._same: dict[tuple, int] = {}  # a state for each reason that wide rows are equal
         self.special_ids = _special_ids(self.automaton, vocabulary)
         self._wide = Wide(self.automaton, self.tables, self._kept_words)
+        self._differing = Differing(self.automaton, self.tables)
         self._spelling = None if is_exact_by_bytes(vocabulary) else Spelling(self.automaton, vocabulary, limits)
         if not self.is_live(self.start):
             raise refuse(Automaton.from_expression(expression, limits), vocabulary)
@@ -95,6 +98,24 @@ class Index(Masks):
         if self.eager is None:
             self.eager = tabulate(self, max_states, max_bytes)
         return self.eager
+
+    def _remember(self, key: int | tuple[int, bytes, bool], state: int, owed: bytes, at_once: bool = False) -> Row:
+        if not owed and state != ENDED and self.automaton.remembers(state):
+            free = self.automaton.forget(state, OPEN)
+            if free != state:
+                return self._differing_row(state, free)  # not kept: the state will hardly come again
+        return super()._remember(key, state, owed, at_once)
+
+    def _differing_row(self, state: int, free: int) -> Row:
+        """Return the row of a state that remembers items by the row of the same state without memory."""
+        repeated = self._differing.repeated(state)
+        if repeated is None:
+            free, repeated = self.automaton.forget(state, HELD), NO_WORDS
+        row = self._rows.get(free) or super()._remember(free, free, b"")
+        wrong = np.concatenate([repeated, self._differing.twice(state, row.holds, 0)])
+        if not len(wrong):
+            return row
+        return Row(row.base, np.concatenate([row.missing, wrong]), row.tokens[~among(row.tokens, wrong)])
 
     def _row(self, state: int) -> Row:
         tokens = self._wide.quickly(state) if self._spelling is None else self.tokens_below(state, 0)
@@ -133,6 +154,11 @@ class Index(Masks):
         return self.is_live(self.automaton.step_special(state, symbol))
 
     def tokens_below(self, state: int, node: int) -> np.ndarray:
+        held = self.automaton.forget(state, HELD)
+        if held != state:
+            tokens, passed = self.tokens_below(held, node), int(self.vocabulary.trie.depth[node])
+            wrong = self._differing.twice(state, lambda some: among(some, tokens), passed)
+            return tokens[~among(tokens, wrong)] if len(wrong) else tokens
         if self._spelling is None:
             return self._wide.by_sets(state, node, based=False).tokens()
         stack, found, later = self.tables.scratch()
@@ -173,7 +199,7 @@ class Index(Masks):
         return state == ENDED or self.automaton.is_accepting(state)
 
     def is_live(self, state: int) -> bool:
-        return state > 0 and (self._spelling is None or self._spelling.is_live(state))
+        return state > 0 and (self._spelling is None or self._spelling.is_live(self.automaton.forget(state, HELD)))
 
     def has_next(self, state: int) -> bool:
         symbols = (self.automaton.step_special(state, symbol) for symbol in self.special_ids.values())

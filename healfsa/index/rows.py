@@ -20,6 +20,7 @@ import numpy as np
 DENSE_ABOVE = 2048  # tokens: more than these are kept as words
 NO_WORDS = np.zeros(0, dtype=np.int32)
 NO_WORDS.flags.writeable = False
+FEW = 20_000  # comparisons that are made one by one
 OVERHEAD = 320  # bytes of the Python objects around one row
 
 
@@ -40,10 +41,24 @@ class Row:
         self.content = words, hash(tokens.tobytes()), hash(missing.tobytes())  # equal for equal rows, seldom for others
         self.users = 0
 
+    def holds(self, tokens: np.ndarray) -> np.ndarray:
+        """Say of each token whether it is allowed."""
+        found = among(tokens, self.tokens)
+        if len(self.base):
+            found |= (self.base[tokens >> 5] >> (tokens & 31) & 1).astype(bool) & ~among(tokens, self.missing)
+        return found
+
     def equals(self, other: Row) -> bool:
         """Say whether two rows with equal contents allow the same tokens."""
         one, two = (self.tokens, self.missing, self.base), (other.tokens, other.missing, other.base)
         return all(a is b or a.tobytes() == b.tobytes() for a, b in zip(one, two, strict=True))
+
+
+def among(tokens: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Say of each token whether it is one of the others."""
+    if len(tokens) * len(others) > FEW:
+        return np.isin(tokens, others)
+    return (tokens[:, None] == others).any(axis=1)
 
 
 class RowPool:

@@ -105,7 +105,7 @@ def test_contradictions_below_are_found_at_the_latest_by_the_automaton() -> None
 
 
 def test_what_cannot_be_enforced_is_refused_or_reported() -> None:
-    schema = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+    schema = {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "contains": {"const": "a"}}
     with pytest.raises(UnsupportedFeature) as caught:
         json_schema(schema)
     assert caught.value.feature == "uniqueItems"

@@ -19,7 +19,7 @@ from typing import Any
 
 from healfsa.errors import EmptyLanguage, LimitExceeded, SchemaLoop, UnsupportedFeature
 from healfsa.grammar import expression as ex
-from healfsa.grammar.json_schema import drafts, keywords_scalar, leaves, numbers
+from healfsa.grammar.json_schema import drafts, keywords_scalar, leaves, numbers, unique
 from healfsa.grammar.json_schema.clock import Clock
 from healfsa.grammar.json_schema.direct import Direct
 from healfsa.grammar.json_schema.emit import Emitter, is_nothing
@@ -342,10 +342,11 @@ class Compiler:
             raise UnsupportedFeature(known.feature, pointer=where, instead=known.instead, detail=detail) from error
 
     def refuse_unique(self, pointer: str) -> None:
-        """As `refuse`, for `uniqueItems` over items that are not of a finite set."""
+        """As `refuse`, for `uniqueItems` beside or inside what it cannot be combined with."""
         if not self.warn:
-            raise UnsupportedFeature("uniqueItems", pointer=pointer, instead="items of a finite set, such as an enum")
-        self.report[pointer] = ReportEntry(pointer, "uniqueItems", "refused", "the items are not of a finite set")
+            instead = "items of a finite set, such as an enum, or of an endless one beside items, minItems and maxItems"
+            raise UnsupportedFeature("uniqueItems", pointer=pointer, instead=instead)
+        self.report[pointer] = ReportEntry(pointer, "uniqueItems", "refused", "not beside or inside these keywords")
 
     # the whole
 
@@ -355,6 +356,12 @@ class Compiler:
         direct = self.emitter.direct
         if direct is not None and (is_nothing(found) or direct.has_empty_rules()):
             self.emitter.forget_direct()
+            found = self._written()
+        refused = unique.refused(found, self.emitter.distincts or ())
+        for pointer in refused:
+            self.refuse_unique(pointer)
+        if refused:
+            self.emitter.forget()
             found = self._written()
         if is_nothing(found):
             root = self.formulas.leaf(self.references.root())

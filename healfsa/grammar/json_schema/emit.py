@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from healfsa.grammar import expression as ex
-from healfsa.grammar.json_schema import leaves, numerals
+from healfsa.grammar.json_schema import leaves, numerals, unique
 from healfsa.grammar.json_schema.arrays import Arrays
 from healfsa.grammar.json_schema.counting import Counting
 from healfsa.grammar.json_schema.joint import Joint
@@ -43,6 +43,10 @@ class Emitter:
         self.ordered = writer.style.key_order == "schema"
         self.waiting: deque[ex.Rule] = deque()
         self.direct: Any = None  # who writes plain schemas (direct.py), where somebody does
+        self.distincts: list[tuple[ex.Distinct, str, bool]] | None = []
+        """Arrays of different items, with the place that asks for them, and whether there are surely endlessly many
+        items; None: none are written."""
+        self._comparable: Emitter | None = None
         self._values: dict[tuple, ex.Expression] = {}
         self._objects: dict[tuple, ex.Expression] = {}
 
@@ -55,6 +59,11 @@ class Emitter:
     def strings(self) -> StringText:
         """The maker of strings' bodies."""
         return self.meaning.strings
+
+    def forget(self) -> None:
+        """Begin anew, and write no arrays of different items."""
+        self.forget_direct()
+        self.distincts = self._comparable = None
 
     def document(self, node: Node) -> ex.Expression:
         """Return the texts of whole documents."""
@@ -85,6 +94,7 @@ class Emitter:
     def forget_direct(self) -> None:
         """Write everything by way of descriptions from now on."""
         self.direct = None
+        self.distincts = None if self.distincts is None else []
         self._values.clear()
         self._objects.clear()
 
@@ -133,10 +143,11 @@ class Emitter:
         fixed = [b"null"] if shape.null else []
         fixed += [b"true" if b else b"false" for b in shape.booleans]
         bodies = ex.choice(*(self.strings.body(f) for f in shape.strings))
-        figures = [self._number(f) for f in shape.numbers]
+        figures = [self.number(f) for f in shape.numbers]
         return ex.choice(ex.literals(fixed) if fixed else ex.NOTHING, *figures, self.writer.string(bodies))
 
-    def _number(self, facts: Numbers) -> ex.Expression:
+    def number(self, facts: Numbers) -> ex.Expression:
+        """Return the texts of the numbers in `facts`."""
         return numerals.emit(facts, self.writer.style)
 
     def _containers(self, shape: Shape, depth: int, ordered: bool) -> ex.Expression:
@@ -147,9 +158,7 @@ class Emitter:
 
     def array(self, facts: Arrays, depth: int, ordered: bool) -> ex.Expression:
         """Return the texts of the arrays in `facts`."""
-        parts = [self._counted(facts, depth, ordered) if facts.contains else self._sequence(facts, depth, ordered)]
-        if facts.unique and (facts.most is None or facts.most > 1):
-            parts.append(self._unique(facts, depth))
+        parts = [self._items(facts, depth, ordered)]
         for aside in facts.asides:
             other = ex.choice(*(self.array(f, depth, False) for f in aside.facts))
             parts.append(other if aside.positive else ex.complement(other))
@@ -184,16 +193,44 @@ class Emitter:
         """Return the arrays with `contains`: one rule for what may follow so many items with so many hits."""
         return Counting(facts, self, depth, ordered).array()
 
-    def _unique(self, facts: Arrays, depth: int) -> ex.Expression:
-        """Return the arrays without two equal items: each value of a finite set at most once, in any order."""
-        nodes = [*facts.prefix, facts.rest] if facts.most is None or facts.most > len(facts.prefix) else [*facts.prefix]
-        members = self.meaning.domain(nodes)
-        if members is None:
-            self.meaning.refuse_unique(facts.unique)
-            return ex.ANY_BYTES
+    def _items(self, facts: Arrays, depth: int, ordered: bool) -> ex.Expression:
+        """Return the arrays without what stands aside."""
+        if facts.unique and (facts.most is None or facts.most > 1):
+            nodes = [*facts.prefix]
+            if facts.most is None or facts.most > len(facts.prefix):
+                nodes.append(facts.rest)
+            members = self.meaning.domain(nodes)
+            if members is None:
+                found = unique.distinct(facts, self, depth, ordered) if self.distincts is not None else None
+                if found is not None:
+                    return found
+                self.meaning.refuse_unique(facts.unique)
+        else:
+            members = None
+        found = self._counted(facts, depth, ordered) if facts.contains else self._sequence(facts, depth, ordered)
+        return found if members is None else ex.both(found, self._few(members, depth))
+
+    def _few(self, members: list[Node], depth: int) -> ex.Expression:
+        """Return the arrays in which each value of a finite set comes at most once, in any order."""
         options = tuple(self.value(m, depth + 1, False) for m in members)
         inner = ex.Members(options, frozenset(), self.writer.comma(depth + 1), None, 1, None, False)
         return self.wrap_array(inner if options else ex.NOTHING, depth, True)
+
+    def comparable(self) -> Emitter:
+        """Return the emitter of items that are compared: it writes only what can be compared."""
+        if self._comparable is None:
+            every = self.writer.style.numbers == "any"
+            self._comparable = Comparable(self) if every else self
+        return self._comparable
+
+    def different(
+        self, facts: Arrays, item: ex.Expression, comma: ex.Expression, least: int, most: int | None, same: Any
+    ) -> ex.Distinct:
+        """Return different items, noted with the place that asks for them."""
+        found = ex.Distinct(item, comma, least, most, same)
+        if self.distincts is not None:
+            self.distincts.append((found, facts.unique, unique.surely_endless(self.meaning, facts.rest)))
+        return found
 
     # objects
 
@@ -290,3 +327,16 @@ def is_nothing(expression: ex.Expression) -> bool:
     if isinstance(expression, ex.Ref):
         return isinstance(expression.rule.body, ex.Nothing)
     return isinstance(expression, ex.Nothing)
+
+
+class Comparable(Emitter):
+    """Writes items: numbers only as they can be compared, whatever their exponents."""
+
+    def __init__(self, base: Emitter) -> None:
+        vars(self).update(vars(base))
+        self.direct, self._values, self._objects = None, {}, {}
+        self._comparable = self
+
+    def number(self, facts: Numbers) -> ex.Expression:
+        """Return the texts of the numbers in `facts`."""
+        return numerals.comparable(facts, self.writer.style)

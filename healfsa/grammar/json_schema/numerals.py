@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
@@ -23,6 +24,7 @@ from healfsa.grammar.json_schema import decimals as dec
 from healfsa.grammar.json_schema.decimals import MOST_MODULUS
 from healfsa.grammar.json_schema.numbers import ALL, Numbers
 from healfsa.grammar.json_schema.style import Style
+from healfsa.grammar.json_schema.values import MOST_DIGITS
 
 SHIFTS = 20
 FEW_SHIFTS = 3
@@ -60,6 +62,25 @@ def _constants(facts: Numbers, plain: bool) -> ex.Expression:
 
 def _exactly(value: Fraction, make: Maker) -> ex.Expression:
     return _signed(Numbers(value, False, value, False), make)
+
+
+def comparable(facts: Numbers, style: Style) -> ex.Expression:
+    """Return the spellings of the numbers in `facts` that `equal` knows: exponents as where bounds are given."""
+    if style.numbers == "plain" or facts.text or facts.only is not None:
+        return emit(facts, style)
+    return _without(_signed(facts, _shifted), facts, _shifted)
+
+
+def equal(value: Decimal, style: Style) -> ex.Expression:
+    """Return the spellings of one number, out of those in `comparable` (in the plain style: out of all)."""
+    magnitude = value.adjusted() if value else 0
+    if abs(magnitude) <= MOST_DIGITS:
+        return _exactly(Fraction(value), _plain if style.numbers == "plain" else _shifted)
+    sign, digits, _ = value.as_tuple()
+    first, rest = str(digits[0]), "".join(map(str, digits[1:])).rstrip("0")
+    fraction = ex.concat(ex.literal(f".{rest}".encode()), dec.ZEROS) if rest else dec.NO_FRACTION
+    mantissa = ex.concat(ex.literal(b"-" * sign + first.encode()), fraction)
+    return ex.concat(mantissa, _exponent(magnitude, magnitude))
 
 
 def spellings(value: Fraction, integral: bool = False) -> list[bytes]:

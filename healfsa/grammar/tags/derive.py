@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from healfsa.errors import UnsupportedFeature
 from healfsa.grammar import expression as ex
 from healfsa.grammar.nullability import accepts_empty
 
@@ -94,6 +95,10 @@ class Derivative:
         found = self(node.rule.resolve())
         self.inside.discard(id(node.rule))
         return found
+
+    def _distinct(self, node: ex.Distinct) -> ex.Expression:
+        part = "an answer that begins inside an array of different items (uniqueItems)"
+        raise UnsupportedFeature(part, instead="an answer that begins in front of it")
 
     def _members(self, node: ex.Members) -> ex.Expression:
         if node.most == 0:

@@ -50,6 +50,7 @@ class PythonEmitter(Emitter):
 
     def __init__(self, base: Emitter) -> None:
         vars(self).update(vars(base))
+        self.distincts = None  # texts that are not JSON are not compared
         self.single = SingleQuoted(self.writer.style)
         self.single_strings = StringText(self.single)
 

@@ -53,6 +53,7 @@ class QuotedEmitter(Emitter):
 
     def __init__(self, base: Emitter, quote: str, special: bool) -> None:
         vars(self).update(vars(base))
+        self.distincts = None  # texts that are not JSON are not compared
         self.special = special
         self.writer = QuotedWriter(base.writer.style, quote, special)
         self.strings = StringText(self.writer)

@@ -25,6 +25,8 @@ class Folded:
     """Writes one grammar; one use. The names of its rules begin with `prefix`."""
 
     def __init__(self, automaton: Any, most: int = MOST_STATES, prefix: str = "s") -> None:
+        if automaton.remembers(automaton.start):
+            raise refused("an array of different items (uniqueItems)")
         self._automaton = automaton
         self._most = most
         self._prefix = prefix
