@@ -86,6 +86,19 @@ SCHEMAS: list[Any] = [
         "required": ["a"],
         "$defs": {"e": {"type": "object", "required": ["x"], "additionalProperties": False}},
     },
+    {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/definitions/l"}},
+        "definitions": {
+            "l": {
+                "$schema": "http://json-schema.org/draft-04/schema",
+                "id": "schema/l",
+                "type": ["object"],
+                "properties": {"b": {"$ref": "#/definitions/l/definitions/i"}},
+                "definitions": {"i": INTEGER},
+            }
+        },
+    },
     {"title": "anything"},
     {
         "$schema": "http://json-schema.org/draft-07/schema#",

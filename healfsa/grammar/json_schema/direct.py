@@ -71,7 +71,7 @@ class Direct:
             return self.emitter.anything()
         elif schema is False:
             return ex.NOTHING
-        inner = self.references.child(place, schema, *tokens)
+        inner = self.references.child(place, schema, *tokens) if tokens else place
         return self.emitter.described(self.compiler.formulas.leaf(inner))
 
     def _schema(self, schema: dict, place: Place, tokens: Tokens, depth: int, chain: tuple) -> ex.Expression:
