@@ -59,6 +59,7 @@ def other(names: dict, *packages: str) -> None:
 
 
 @pytest.mark.model
+@pytest.mark.slow
 def test_outlines(names):
     other(names, "outlines")
     found = parts("outlines")
