@@ -16,6 +16,7 @@ from healfsa.arguments import number, shown, whole
 from healfsa.automaton.eager import explore_from
 from healfsa.engine.matcher import Matcher
 from healfsa.errors import HealFSAError, MatcherError, VocabularyError
+from healfsa.grammar import Grammar
 from healfsa.index import ENDED, Index, Masks
 from healfsa.index.eager import MAX_BYTES, MAX_STATES
 from healfsa.index.owed import covered
@@ -24,7 +25,6 @@ from healfsa.mask.layout import Tables
 
 if TYPE_CHECKING:
     from healfsa.engine.engine import Engine
-    from healfsa.grammar import Grammar
     from healfsa.healing import Boundary
     from healfsa.mask.torch_tables import Placed
 
@@ -73,6 +73,7 @@ class DeviceIndex:
             kernels=kernels,
         )  # fmt: skip
         self._placed: dict[Masks, tuple[Placed, dict[int, int]]] = {}
+        self._known: dict[str, Masks] = {}  # by the grammar's key: the engine may forget its index, and make another
 
     def add(self, grammar: Grammar | Index | None) -> Masks:
         """Compile a grammar to tables and copy them to the device, if it is not there; return its index.
@@ -84,17 +85,28 @@ class DeviceIndex:
         GrammarError, IncompatibleVocabulary, VocabularyError
             See `Engine.compile`.
         """
-        index = self.engine.matcher(grammar).index
+        index = self._index(grammar)
         if index not in self._placed:
             tables, rows = tables_of(index, *self._bounds)
             self._placed[index] = self.tables.add(tables), rows
+            if index.key:
+                self._known.setdefault(index.key, index)
         return index
 
+    def _index(self, grammar: Grammar | Index | None) -> Masks:
+        known = self._known.get(grammar.key) if isinstance(grammar, Grammar) else None
+        return self.engine.matcher(grammar).index if known is None else known
+
     def remove(self, grammar: Grammar | Index | None) -> None:
-        """Forget a grammar, when no row is in any of its states."""
-        index = self.engine.matcher(grammar).index
-        if index in self._placed:
-            self.tables.remove(self._placed.pop(index)[0])
+        """Forget a grammar (whichever index of it was added), when no row is in any of its states.
+
+        States of healed prompts in front of it are given back with it.
+        """
+        wanted = grammar if isinstance(grammar, Grammar) else self._index(grammar)
+        for one in [one for one in self._placed if one is wanted or (one.key and one.key == wanted.key)]:
+            self.tables.remove(self._placed[one][0])
+            del self._placed[one]
+        self._known.pop(wanted.key, None)
 
     def start(self, grammar: Grammar | Index | None = None, prompt: Boundary | None = None) -> int:
         """Return the state of a new request; give it back with `release` when the request is done.
@@ -113,7 +125,7 @@ class DeviceIndex:
         LimitExceeded
             See `add`.
         """
-        return self.resume(self.engine.matcher(grammar, prompt))
+        return self.resume(self.engine.matcher(self._index(grammar), prompt))
 
     def resume(self, matcher: Matcher) -> int:
         """Return the state where `matcher` stands, to go on from there on the device; see `start`."""

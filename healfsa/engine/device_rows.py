@@ -43,6 +43,7 @@ class PooledMasks:
 
         if not hasattr(engine, "vocabulary"):
             raise VocabularyError(f"an engine is needed, not {shown(engine)}", hint="healfsa.Engine(vocabulary)")
+        self.engine = engine
         self.pool = DeviceRows(engine.vocabulary.size, n_rows, device)
 
     def take(self, matchers: Sequence[Matcher | None]) -> Any:
@@ -55,7 +56,7 @@ class PooledMasks:
         LimitExceeded
             The pool is smaller than the steps that are under way need.
         """
-        given = _matchers(matchers, self.pool.vocab_size)
+        given = _matchers(matchers, self.engine.vocabulary.fingerprint)
         return self.pool.take([_key(matcher) for matcher in given], lambda k: _row(given[k]))
 
     def mask(self, logits: Any, step: Any) -> None:
@@ -179,16 +180,17 @@ def byte_table(memory: np.ndarray, n_specials: int) -> tuple[np.ndarray, tuple[n
     return row_of, (table, memory[km.CLASS_OF : km.CLASS_OF + 256].copy(), ends)
 
 
-def _matchers(matchers: Any, size: int | None = None, index: Index | None = None) -> list[Any]:
-    """Return matchers as a list; all over one vocabulary size (None among them then), or all of one index."""
+def _matchers(matchers: Any, vocabulary: str = "", index: Index | None = None) -> list[Any]:
+    """Return matchers as a list; all over one vocabulary (None among them then), or all of one index."""
     given = listed(matchers)
     for one in [matchers] if given is None else given:
         if not isinstance(one, Matcher) and (one is not None or index is not None or given is None):
             raise MatcherError(f"matchers are needed, not {shown(one)}", hint="make them with engine.matcher()")
         if one is not None and index is not None and one.index is not index:
             raise MatcherError("a matcher of another grammar", hint="one walk is for the matchers of one index")
-        if one is not None and size not in (None, one.index.vocabulary.size):
-            raise MaskShapeError("a matcher of another vocabulary", f"{size} tokens", one.index.vocabulary.size)
+        if one is not None and vocabulary not in ("", one.index.vocabulary.fingerprint):
+            raise MaskShapeError("a matcher of another vocabulary", vocabulary, one.index.vocabulary.fingerprint,
+                                 hint="make it with this engine")  # fmt: skip
     return given or []
 
 

@@ -144,6 +144,7 @@ class Engine:
         """Compile, and tell whoever waits for the same grammar."""
         try:
             pending.index = Index(grammar.expression, self.vocabulary, self.limits, self._tables, self._pool)
+            pending.index.facts = grammar.facts
         except BaseException as error:
             pending.error = blamed(grammar, error) if isinstance(error, EmptyLanguage) else error
         with self._lock:

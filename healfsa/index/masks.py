@@ -37,9 +37,12 @@ class Masks(ABC):
         Its arrays, shared by all indexes of an engine.
     start : int
         The state before the first byte.
+    facts : tuple of str
+        What names the grammar that an engine compiled it from; empty where none is known.
     """
 
     start: int = 1
+    facts: tuple[str, ...] = ()
 
     def __init__(self, vocabulary: Vocabulary, tables: Tables | None = None, pool: RowPool | None = None) -> None:
         self.vocabulary = vocabulary

@@ -32,16 +32,20 @@ def minus_infinity(dtype: str) -> Any:
 
 def apply(logits: np.ndarray, bitmask: Any, rows: Iterable[int] | None, vocab_size: int | None) -> None:
     """Write minus infinity into `logits` wherever `bitmask` forbids; see `healfsa.mask.apply_bitmask`."""
-    name = logits.dtype.name
-    if name not in _MINUS_INFINITY or not logits.dtype.isnative:
+    check_floats(logits)
+    check_dimensions("logits", logits.ndim)
+    check_writable_rows("logits", logits.shape, logits.strides, logits.itemsize)
+    bits = check_bitmask(bitmask)
+    pattern = _MINUS_INFINITY[logits.dtype.name]
+    write(np.atleast_2d(logits.view(pattern.dtype)), bits, rows, vocab_size, pattern)
+
+
+def check_floats(logits: np.ndarray) -> None:
+    """Refuse logits that are no floats of this machine, or cannot be written."""
+    if logits.dtype.name not in _MINUS_INFINITY or not logits.dtype.isnative:
         raise MaskShapeError("wrong dtype of the logits", " or ".join(FLOATS), str(logits.dtype))
     if not logits.flags.writeable:
         raise MaskShapeError("the logits cannot be written", "a writeable array", "a read-only array")
-    check_dimensions("logits", logits.ndim)
-    check_writable_rows(logits.shape, logits.strides)
-    bits = check_bitmask(bitmask)
-    pattern = _MINUS_INFINITY[name]
-    write(np.atleast_2d(logits.view(pattern.dtype)), bits, rows, vocab_size, pattern)
 
 
 def check_bitmask(bitmask: Any) -> np.ndarray:

@@ -4,7 +4,7 @@ In: the tables of a grammar (states × token classes, states × bytes). Out: int
 Idea: a state is the number of its record, whatever grammar it belongs to, so a batch mixes grammars and healed prompts
     without a second index. Masks are cut into pages of 1,024 tokens; equal pages are stored once, pages that allow
     nothing or everything not at all. Numbers are packed to 8, 16 or 32 bits.
-Cost: a fifth to a hundredth of one word a state and token; see docs/gpu.md.
+Cost: 1/85 to 1/1,260 of one word a state and token over the ten schemas of docs/gpu.md.
 Not here: devices and memory (torch_tables), the kernels that read this (triton_tables, kernels_tables).
 """
 

@@ -7,6 +7,7 @@ Not here: dtypes and devices; each device file knows its own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ import numpy as np
 
 from healfsa.arguments import listed, shown, whole
 from healfsa.errors import MaskShapeError
+
+MOST_BYTES = (1 << 31) - 1  # of all tokens together: places are int32
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +39,53 @@ def check_dimensions(what: str, dimensions: int) -> None:
         raise MaskShapeError(f"wrong number of dimensions of the {what}", "1 or 2", dimensions)
 
 
-def check_writable_rows(shape: Sequence[int], strides: Sequence[int]) -> None:
-    """Refuse logits whose entries share memory (broadcast or expanded): a write would reach several rows."""
-    if 0 in shape:
-        return
-    for length, stride in zip(shape, strides, strict=True):
-        if length > 1 and stride == 0:
-            raise MaskShapeError(
-                "the logits' entries overlap in memory", "one place in memory an entry", f"strides {tuple(strides)}",
-                hint="make a copy of the expanded array first",
-            )
+def check_writable_rows(what: str, shape: Sequence[int], strides: Sequence[int], itemsize: int = 1) -> None:
+    """Refuse arrays of which two entries share memory: a write to one row would reach another (strides as itemsize)."""
+    if 0 not in shape and _overlap(shape, strides, itemsize):
+        raise MaskShapeError(
+            f"entries of the {what} share memory",
+            "one place in memory an entry",
+            f"strides {tuple(strides)}",
+            hint="make a copy of the array first",
+        )
+
+
+def _overlap(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> bool:
+    """Say whether two entries of an array of at most two dimensions share memory."""
+    steps = sorted((abs(stride), length) for length, stride in zip(shape, strides, strict=True) if length > 1)
+    if not steps:
+        return False
+    (near, many), (far, few) = steps[0], steps[-1]
+    if near < itemsize or len(steps) == 1:
+        return near < itemsize
+    if far >= near * (many - 1) + itemsize:
+        return False
+    common = math.gcd(near, far)  # rows interleave: they meet where a multiple of one step is one of the other
+    return bool(near % itemsize or far % itemsize) or (far // common < many and near // common < few)
+
+
+def check_tokens(data: Any, offsets: Any, eos_ids: Any) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """Return a vocabulary's bytes (uint8), where each token begins (int32) and its end-of-text tokens, all checked."""
+    check_integers("bytes of the tokens", data, 1)
+    check_integers("offsets of the tokens", offsets, 1)
+    places = offsets.astype(np.int64)
+    if data.dtype != np.uint8 or not len(places) or len(data) > MOST_BYTES:
+        found = f"{data.dtype}[{len(data)}], {len(places)} offsets"
+        raise MaskShapeError("wrong bytes of the tokens", "uint8, and an offset more than tokens", found)
+    if places[0] < 0 or places[-1] > len(data) or (np.diff(places) < 0).any():
+        raise MaskShapeError("wrong offsets of the tokens", f"numbers that rise from 0 to {len(data)}", shown(offsets))
+    ends, size = listed(eos_ids), len(places) - 1
+    found = [token for token in map(whole, ends or ()) if token is not None and 0 <= token < size]
+    if ends is None or len(found) != len(ends):
+        raise MaskShapeError("wrong end-of-text tokens", f"whole numbers below {size}", shown(eos_ids))
+    return data.copy(), places.astype(np.int32), found
+
+
+def check_integers(what: str, given: Any, dimensions: int) -> None:
+    """Refuse what is no numpy array of whole numbers with so many dimensions."""
+    if not isinstance(given, np.ndarray) or given.dtype.kind not in "iu" or given.ndim != dimensions:
+        found = f"{given.dtype}{list(given.shape)}" if isinstance(given, np.ndarray) else shown(given)
+        raise MaskShapeError(f"wrong {what}", f"whole numbers in an array of {dimensions} dimensions", found)
 
 
 def plan(
@@ -67,7 +107,9 @@ def plan(
         raise MaskShapeError("vocab_size does not fit the logits", f"0 to {width}", size)
     if bitmask_shape[1] != words_for(size):
         raise MaskShapeError(
-            "wrong width of the bitmask", f"{words_for(size)} words for {size} tokens", f"{bitmask_shape[1]} words",
+            "wrong width of the bitmask",
+            f"{words_for(size)} words for {size} tokens",
+            f"{bitmask_shape[1]} words",
             hint="give vocab_size when the logits are wider than the vocabulary",
         )
     targets = np.arange(batch, dtype=np.int64) if rows is None else _targets(rows, batch)
@@ -88,12 +130,14 @@ def _targets(rows: Iterable[int], batch: int) -> np.ndarray:
 
 def _listed(rows: Any) -> np.ndarray:
     """Return rows as an array, whatever they are."""
-    found = listed(rows)
-    if found is None:
-        raise MaskShapeError("wrong kind of rows", "a flat sequence of ints", shown(rows))
     try:
+        found = listed(rows)
+        if found is None:
+            raise MaskShapeError("wrong kind of rows", "a flat sequence of ints", shown(rows))
         return np.asarray(found)
-    except (ValueError, TypeError) as failure:  # lists of unequal length
+    except (TypeError, RuntimeError, ValueError) as failure:  # lists of unequal length; tensors without plain memory
+        if isinstance(failure, MaskShapeError):
+            raise
         raise MaskShapeError("wrong kind of rows", "a flat sequence of ints", str(failure)) from None
 
 

@@ -119,9 +119,7 @@ def setting(size: int, device: Any, kernels: str | None = None) -> Setting:
     return Setting(size, tables, states, DeviceRows(size, 256, device), walk, ranks, allowed, moving)
 
 
-def jobs(
-    given: Setting, batch: int, dtype: torch.dtype, buffers: int, kernels: str | None = None
-) -> Iterator[Job]:
+def jobs(given: Setting, batch: int, dtype: torch.dtype, buffers: int, kernels: str | None = None) -> Iterator[Job]:
     """Yield the jobs of one size."""
     size, device, width = given.vocab_size, given.tables.device, torch.empty(0, dtype=dtype).element_size()
     logits = fresh_logits(batch, size, dtype).to(device).expand(buffers, -1, -1).contiguous()
@@ -155,9 +153,7 @@ def fresh_logits(batch: int, size: int, dtype: torch.dtype) -> torch.Tensor:
     return torch.randn((1, batch, size), generator=torch.Generator().manual_seed(1)).to(dtype)
 
 
-def _masker(
-    tables: DeviceTables, logits: torch.Tensor, states: torch.Tensor, owed: bool
-) -> Callable[[int], object]:
+def _masker(tables: DeviceTables, logits: torch.Tensor, states: torch.Tensor, owed: bool) -> Callable[[int], object]:
     return lambda k: tables.mask(logits[k], states, owed=owed)
 
 

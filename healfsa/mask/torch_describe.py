@@ -9,20 +9,15 @@ from typing import Any
 
 import torch
 
-from healfsa.arguments import shown
 from healfsa.errors import MaskShapeError
 from healfsa.mask.describe import Job
-from healfsa.mask.torch_device import choose_kernels
+from healfsa.mask.torch_device import choose_kernels, find
 from healfsa.mask.torch_logits import choose_for
 
 
 def jobs_on(device: Any = None) -> tuple[str, tuple[Job, ...]]:
     """Return the device (None: the current CUDA device where there is one, else the CPU) and the jobs on it."""
-    given = ("cuda" if torch.cuda.is_available() else "cpu") if device is None else device
-    try:
-        place = torch.device(given)
-    except (RuntimeError, TypeError, ValueError, OverflowError) as error:
-        raise MaskShapeError("no such device", "cpu, cuda, cuda:0 or the like", shown(given)) from error
+    place = find(("cuda" if torch.cuda.is_available() else "cpu") if device is None else device)
     bits = choose_for(place, torch.float32)
     try:
         tables = choose_kernels(place)

@@ -52,6 +52,9 @@ def choose_kernels(device: torch.device, wanted: str | None = None) -> tuple[str
         raise MaskShapeError("there are no such kernels", "numba or triton", shown(wanted))
     if wanted == "numba" and device.type != "cpu" or wanted == "triton" and not has_triton:
         raise MaskShapeError(f"these kernels do not run on {device}", "kernels that do", wanted)
+    if wanted == "triton" and device.type == "cpu" and not _is_interpreted():
+        raise MaskShapeError("Triton's kernels run on the CPU only interpreted", "TRITON_INTERPRET=1", "not set",
+                             hint="set it before triton is imported, for tests; numba is the CPU's own")  # fmt: skip
     if wanted is not None:
         return wanted, "it was asked for"
     if device.type == "cpu":
@@ -61,6 +64,13 @@ def choose_kernels(device: torch.device, wanted: str | None = None) -> tuple[str
     why = "triton is not installed" if device.type in ("cuda", "xpu") else f"no kernels for {device.type} devices"
     raise MaskShapeError(f"grammars cannot lie there: {why}", "cpu, or cuda with triton", str(device),
                          hint="use DeviceRows, which needs plain tensors only")  # fmt: skip
+
+
+def _is_interpreted() -> bool:
+    """Say whether Triton's kernels were made to be interpreted, which is decided when they are loaded."""
+    from healfsa.mask import triton_tables
+
+    return type(triton_tables._advance).__name__ == "InterpretedFunction"
 
 
 def staged(values: np.ndarray, device: torch.device) -> torch.Tensor:
@@ -80,6 +90,15 @@ def upload(values: np.ndarray, device: torch.device) -> torch.Tensor:
 def keep_for(tensor: torch.Tensor, stream: Any) -> None:
     """Keep a tensor's memory until `stream` has done what it was told so far, too."""
     tensor.record_stream(stream)
+
+
+def side_stream(device: torch.device) -> Any:
+    """Return a stream of its own, behind what the current one was told so far; None where there are no streams."""
+    if device.type != "cuda":
+        return None
+    stream = torch.cuda.Stream(device)
+    stream.wait_stream(torch.cuda.current_stream(device))
+    return stream
 
 
 def as_current(device: torch.device) -> Any:

@@ -3,7 +3,7 @@
 In: a float tensor and an int32 bitmask on the same device. Out: the tensor, changed in place on its own stream.
 Idea: a CPU tensor is the same memory as a numpy array, so it takes the same kernel; no copies either way.
 Cost: the torch path expands the bits to one byte a token; it is the last resort.
-Not here: the Triton kernel (see triton_mask).
+Not here: the Triton kernel (see triton_mask), what is refused (torch_checks).
 """
 
 from __future__ import annotations
@@ -15,16 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from healfsa.errors import MaskShapeError
 from healfsa.mask import arrays
-from healfsa.mask.shapes import check_dimensions, check_writable_rows, plan
-
-AS_INTS = {
-    torch.float16: torch.int16,
-    torch.bfloat16: torch.int16,
-    torch.float32: torch.int32,
-    torch.float64: torch.int64,
-}
+from healfsa.mask.shapes import check_dimensions, plan
+from healfsa.mask.torch_checks import AS_INTS, INT32, logits_table, plain
 
 
 def choose(logits: torch.Tensor) -> tuple[str, str]:
@@ -47,7 +40,7 @@ def choose_for(device: torch.device, dtype: torch.dtype) -> tuple[str, str]:
 
 def apply(logits: torch.Tensor, bitmask: Any, rows: Iterable[int] | None, vocab_size: int | None) -> None:
     """Write minus infinity into `logits` wherever `bitmask` forbids; see `healfsa.mask.apply_bitmask`."""
-    check_logits(logits)
+    logits = logits_table(logits)
     if logits.device.type == "cpu":
         _apply_on_cpu(logits, bitmask, rows, vocab_size)
         return
@@ -60,33 +53,21 @@ def apply(logits: torch.Tensor, bitmask: Any, rows: Iterable[int] | None, vocab_
         apply_with_torch(logits, bits, rows, vocab_size)
 
 
-def check_logits(logits: torch.Tensor) -> None:
-    """Refuse tensors that cannot be written in place as plain numbers."""
-    if logits.dtype not in AS_INTS:
-        raise MaskShapeError("wrong dtype of the logits", " or ".join(arrays.FLOATS), str(logits.dtype))
-    if logits.layout != torch.strided:
-        raise MaskShapeError("wrong layout of the logits", "a dense tensor", str(logits.layout))
-    if logits.requires_grad:
-        raise MaskShapeError("the logits belong to a gradient", "a tensor without gradient", "requires_grad=True",
-                             hint="call logits.detach() first")  # fmt: skip
-    check_dimensions("logits", logits.dim())
-    check_writable_rows(logits.shape, logits.stride())
-
-
 def check_bits(logits: torch.Tensor, bitmask: Any) -> torch.Tensor:
     """Return `bitmask` as int32[rows, words] on the logits' device, or raise `MaskShapeError`."""
-    if not isinstance(bitmask, torch.Tensor) or bitmask.device != logits.device:
-        where = getattr(bitmask, "device", type(bitmask).__name__)
-        raise MaskShapeError("the bitmask is not where the logits are", f"a tensor on {logits.device}", where)
-    if bitmask.dtype != torch.int32:
-        raise MaskShapeError("wrong dtype of the bitmask", "torch.int32", str(bitmask.dtype))
+    plain("bitmask", bitmask, INT32, logits.device)
     check_dimensions("bitmask", bitmask.dim())
     return bitmask if bitmask.dim() == 2 else bitmask[None]
 
 
+def as_words(table: torch.Tensor) -> tuple[np.ndarray, Any]:
+    """Return logits of the CPU as unsigned ints over the same memory, and minus infinity as one of them."""
+    pattern = arrays.minus_infinity(str(table.dtype).removeprefix("torch."))
+    return table.view(AS_INTS[table.dtype]).numpy().view(pattern.dtype), pattern
+
+
 def _apply_on_cpu(logits: torch.Tensor, bitmask: Any, rows: Iterable[int] | None, vocab_size: int | None) -> None:
-    pattern = arrays.minus_infinity(str(logits.dtype).removeprefix("torch."))
-    words = np.atleast_2d(logits.view(AS_INTS[logits.dtype]).numpy().view(pattern.dtype))
+    words, pattern = as_words(logits)
     arrays.write(words, arrays.check_bitmask(bitmask), rows, vocab_size, pattern)
 
 
@@ -111,11 +92,10 @@ def apply_with_torch(
     logits: torch.Tensor, bits: torch.Tensor, rows: Iterable[int] | None, vocab_size: int | None
 ) -> None:
     """The plain torch way, for devices without a kernel of ours; also the reference for the others."""
-    table = logits if logits.dim() == 2 else logits[None]
-    work = plan(tuple(table.shape), tuple(bits.shape), rows, vocab_size)
+    work = plan(tuple(logits.shape), tuple(bits.shape), rows, vocab_size)
     shifts = torch.arange(32, dtype=torch.int32, device=bits.device)
     forbidden = ((bits[:, :, None] >> shifts) & 1).flatten(1)[:, : work.vocab_size] == 0
     for k, row in enumerate(work.targets.tolist()):
         if row >= 0:
-            table[row, : work.vocab_size].masked_fill_(forbidden[k], float("-inf"))
-            table[row, work.vocab_size :] = float("-inf")
+            logits[row, : work.vocab_size].masked_fill_(forbidden[k], float("-inf"))
+            logits[row, work.vocab_size :] = float("-inf")

@@ -22,20 +22,38 @@ from healfsa.arguments import listed, shown
 from healfsa.errors import LimitExceeded, MaskShapeError
 from healfsa.mask import torch_logits
 from healfsa.mask.shapes import words_for
-from healfsa.mask.torch_device import find, keep_for, sized, staged, upload
+from healfsa.mask.torch_checks import logits_table
+from healfsa.mask.torch_device import find, keep_for, side_stream, sized, staged, upload
 
 MOST = 1 << 31
 
 
+def _is_name(key: Any) -> bool:
+    try:
+        hash(key)
+    except TypeError:
+        return False
+    return True
+
+
+def _as_row(row: Any) -> np.ndarray:
+    try:
+        return np.asarray(row)
+    except (TypeError, ValueError, RuntimeError) as failure:  # lists of unequal length; tensors of a device
+        raise MaskShapeError("wrong row", "a numpy array", shown(row)) from failure
+
+
 class Step:
-    """The rows of one step: `places[k]` is where row k lies in the pool (-1: a row that nothing constrains)."""
+    """The rows of one step: `places[k]` is where row k lies in `pool` (-1: a row that nothing constrains)."""
 
-    __slots__ = ("copied", "numbers", "places")
+    __slots__ = ("copied", "done", "numbers", "places", "pool")
 
-    def __init__(self, places: list[int], numbers: torch.Tensor, copied: Any) -> None:
+    def __init__(self, pool: DeviceRows, places: list[int], numbers: torch.Tensor, copied: Any) -> None:
+        self.pool = pool
         self.places = places
         self.numbers = numbers
         self.copied = copied
+        self.done = False
 
 
 class DeviceRows:
@@ -66,9 +84,9 @@ class DeviceRows:
         self._free = list(range(n_rows - 1, -1, -1))
         self._holders = [0] * n_rows
         self._last_use: dict[int, Any] = {}
-        self._side = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
+        self._side = side_stream(self.device)
         if self._side is not None:
-            self._side.wait_stream(torch.cuda.current_stream(self.device))
+            keep_for(self.bits, self._side)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -91,17 +109,17 @@ class DeviceRows:
             All rows of the pool are held by steps that are under way.
         """
         names = listed(keys)
-        if names is None or not callable(row_of) or not all(isinstance(name, Hashable) for name in names):
+        if names is None or not callable(row_of) or not all(map(_is_name, names)):
             raise MaskShapeError("wrong keys", "a sequence of names, and a function", (shown(keys), shown(row_of)))
         places: list[int] = []
         fresh: list[tuple[int, np.ndarray]] = []
         try:
             for k, key in enumerate(names):
                 places.append(-1 if key is None else self._place(key, k, row_of, fresh))
+            return self._upload(places, fresh)
         except BaseException:
             self._undo(places, fresh)
             raise
-        return self._upload(places, fresh)
 
     def mask(self, logits: torch.Tensor, step: Step) -> None:
         """Apply the rows of a step to the rows of `logits`, in place, on the current stream.
@@ -109,10 +127,14 @@ class DeviceRows:
         Raises
         ------
         MaskShapeError
-            The logits do not fit; the step is still held then.
+            The logits do not fit, the step is done or another pool's; the step is still held then.
         """
-        self._check(logits, step)
-        table = logits if logits.dim() == 2 else logits[None]
+        self._check_step(step)
+        if step.done:
+            raise MaskShapeError("the step is done", "what take() returned, not yet masked or dropped", "a used step")
+        table = logits_table(logits, self.device, self.vocab_size)
+        if len(table) != len(step.places):
+            raise MaskShapeError("the step has another number of rows", len(table), len(step.places))
         if self._side is None:
             torch_logits.apply_pooled(table, self.bits, step.numbers, step.places, self.vocab_size)
         else:
@@ -122,7 +144,8 @@ class DeviceRows:
     def _mask_in_order(self, table: torch.Tensor, step: Step, stream: Any) -> None:
         """Mask behind the copies, and remember that the rows were read (behind other streams that read them, too)."""
         stream.wait_event(step.copied)
-        keep_for(step.numbers, stream)
+        for array in (step.numbers, self.bits):
+            keep_for(array, stream)
         torch_logits.apply_pooled(table, self.bits, step.numbers, step.places, self.vocab_size)
         places = [place for place in step.places if place >= 0]
         for before, event in {self._last_use[place] for place in places if place in self._last_use}:
@@ -134,32 +157,23 @@ class DeviceRows:
 
     def drop(self, step: Step) -> None:
         """Let go of a step without masking; of one that is let go already nothing is left to do."""
-        if not isinstance(step, Step):
-            raise MaskShapeError("wrong step", "what take() returned", shown(step))
-        for place in step.places:
+        self._check_step(step)
+        for place in () if step.done else step.places:
             if place >= 0:
                 self._holders[place] -= 1
-        step.places = []
+        step.done = True
 
-    def _check(self, logits: Any, step: Step) -> None:
-        if not isinstance(logits, torch.Tensor) or logits.device != self.device:
-            where = getattr(logits, "device", type(logits).__name__)
-            raise MaskShapeError("the logits are not where the rows are", f"a tensor on {self.device}", where)
-        if not isinstance(step, Step):
-            raise MaskShapeError("wrong step", "what take() returned", shown(step))
-        torch_logits.check_logits(logits)
-        batch, width = logits.shape if logits.dim() == 2 else (1, *logits.shape)
-        if batch != len(step.places):
-            raise MaskShapeError("the step has another number of rows (or is done)", batch, len(step.places))
-        if width < self.vocab_size:
-            raise MaskShapeError("the logits are narrower than the vocabulary", f"at least {self.vocab_size}", width)
+    def _check_step(self, step: Any) -> None:
+        if not isinstance(step, Step) or step.pool is not self:
+            found = "a step of another pool" if isinstance(step, Step) else shown(step)
+            raise MaskShapeError("wrong step", "what take() of this pool returned", found)
 
     def _place(
         self, key: Hashable, k: int, row_of: Callable[[int], np.ndarray], fresh: list[tuple[int, np.ndarray]]
     ) -> int:
         place = self._places.get(key)
         if place is None:
-            row = np.asarray(row_of(k))
+            row = _as_row(row_of(k))
             if row.dtype != np.int32 or row.shape != self.bits.shape[1:]:
                 raise MaskShapeError("wrong row", f"int32[{self.bits.shape[1]}]", f"{row.dtype}{list(row.shape)}")
             place = self._free.pop() if self._free else self._evict()
@@ -202,4 +216,4 @@ class DeviceRows:
             copied = None if self._side is None else torch.cuda.Event()
             if copied is not None:
                 copied.record(self._side)  # behind all copies so far, those of earlier steps too
-        return Step(places, numbers, copied)
+        return Step(self, places, numbers, copied)

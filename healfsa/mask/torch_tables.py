@@ -19,12 +19,14 @@ import torch
 
 from healfsa.arguments import listed, shown, whole
 from healfsa.errors import LimitExceeded, MaskShapeError
-from healfsa.mask import arrays
-from healfsa.mask.kernels_tables import ACCEPTING, ENDED, FLAGS, OWED, RECORD, REJECTED
+from healfsa.mask.kernels_tables import ACCEPTING, ENDED, FLAGS, OWED, RECORD, REJECTED, TARGET
 from healfsa.mask.layout import Tables, lay_out, owed_records, reject_block
 from healfsa.mask.room import Room
+from healfsa.mask.shapes import check_tokens
+from healfsa.mask.torch_checks import INT32, as_tensor, integers, logits_table
 from healfsa.mask.torch_device import as_current, choose_kernels, find, sized, staged, upload
-from healfsa.mask.torch_logits import AS_INTS, check_logits
+from healfsa.mask.torch_logits import as_words
+from healfsa.mask.torch_streams import Turns
 
 MAX_STATES = 1 << 17
 MAX_BYTES = 64 << 20
@@ -79,6 +81,7 @@ class DeviceTables:
     ) -> None:
         self.device = find(device)
         self.kernels, self.reason = choose_kernels(self.device, kernels)
+        data, offsets, ends = check_tokens(data, offsets, eos_ids)
         self.vocab_size = len(offsets) - 1
         self.vocabulary = vocabulary
         states = sized("max_states", max_states, 1, MOST_STATES)
@@ -86,12 +89,15 @@ class DeviceTables:
         self._word_room, self._record_room = Room(n_bytes // 4), Room(states)
         self.words = torch.zeros(self._word_room.size, dtype=torch.int32, device=self.device)
         self.records = torch.zeros((self._record_room.size, RECORD), dtype=torch.int32, device=self.device)
-        tokens = np.array(data, dtype=np.uint8), np.array(offsets, dtype=np.int32)
-        self._store = self.words, self.records, *(upload(part, self.device) for part in tokens)
+        self._store = self.words, self.records, *(upload(part, self.device) for part in (data, offsets))
+        self._turns = Turns(self.device, self._store)
         self._here = tuple(part.numpy() for part in self._store) if self.device.type == "cpu" else ()
         self._on_host = np.zeros((self._record_room.size, RECORD), dtype=np.int32)
-        self._owed: dict[int, int] = {}
-        self._put(*reject_block(tuple(eos_ids), self.vocab_size))
+        self._placed: set[Placed] = set()
+        self._owed: set[int] = set()  # first states of owed bytes
+        words, records = reject_block(tuple(ends), self.vocab_size)
+        word, first = self._take(len(words), len(records))
+        self._put(word, words, first, records)
 
     # What lies there.
 
@@ -105,26 +111,42 @@ class DeviceTables:
         LimitExceeded
             There is no room left.
         """
+        if not isinstance(tables, Tables):
+            raise MaskShapeError("wrong tables", "healfsa.mask.layout.Tables", shown(tables))
         tables.check(self.vocab_size, self.vocabulary)
         size = len(lay_out(tables, 0, 0)[0])
         word, first = self._take(size, tables.n_states - 1)
         words, records = lay_out(tables, word, first)
-        self._write(self.words, word, words)
-        self._set_records(first, records)
-        return Placed(first, word, tables)
+        self._put(word, words, first, records)
+        placed = Placed(first, word, tables)
+        self._placed.add(placed)
+        return placed
 
     def remove(self, placed: Placed) -> None:
-        """Forget a grammar; no state of it may be used from now on (work that was launched before is safe)."""
-        n = self._record_room.give_back(placed.first)
+        """Forget a grammar, and states that owe bytes in front of it; nothing is done if it is not there.
+
+        No state of it may be used from now on (work that was launched before is safe).
+        """
+        if not self._is_there(placed):
+            return
+        n = self._record_room.length_at(placed.first)
+        for state in [one for one in self._owed if placed.first <= self._on_host[one, TARGET] < placed.first + n]:
+            self.release(state)
+        self._give_back(placed.first)
         self._word_room.give_back(placed.word)
-        self._set_records(placed.first, np.zeros((n, RECORD), dtype=np.int32))
+        self._placed.remove(placed)
 
     def state(self, placed: Placed, row: int) -> int:
         """Return the state of row `row` of a grammar's tables."""
-        if not 0 <= row < placed.tables.n_states or self._record_room.length_at(placed.first) == 0:
-            bound = f"0 to {placed.tables.n_states - 1} of a grammar that is there"
-            raise MaskShapeError("no such row of the grammar", bound, row)
-        return REJECTED if row == 0 else placed.first + row - 1
+        found = whole(row)
+        if not self._is_there(placed):
+            raise MaskShapeError("no such grammar", "what add() returned, not yet removed", shown(placed))
+        if found is None or not 0 <= found < placed.tables.n_states:
+            raise MaskShapeError("no such row of the grammar", f"0 to {placed.tables.n_states - 1}", shown(row))
+        return REJECTED if found == 0 else placed.first + found - 1
+
+    def _is_there(self, placed: Any) -> bool:
+        return isinstance(placed, Placed) and placed in self._placed
 
     def owe(self, state: int, owed: bytes, cuts: Sequence[bool], at_once: bool = False) -> int:
         """Return a new state in front of `state` that first owes bytes; give it back with `release`.
@@ -140,23 +162,25 @@ class DeviceTables:
         at_once : bool
             Whether one token must write all of them.
         """
-        behind = self._known(state)
-        if not owed or len(cuts) < len(owed) or self._on_host[behind, FLAGS] & OWED:
-            raise MaskShapeError("wrong owed bytes", "bytes, a verdict for each, a grammar's state", (owed, state))
+        behind, verdicts = self._known(state), listed(cuts)
+        right = isinstance(owed, bytes) and owed and verdicts is not None and len(verdicts) >= len(owed)
+        if not right or verdicts is None or self._on_host[behind, FLAGS] & OWED or not isinstance(at_once, bool):
+            found = ", ".join(map(shown, (owed, cuts, state, at_once)))
+            raise MaskShapeError("wrong owed bytes", "bytes, a verdict for each, a grammar's state, a bool", found)
         first = self._record_room.take(len(owed))
         if first is None:
             raise _full("max_states", self._record_room.used + len(owed), self._record_room.size)
         target = self._on_host[behind]
-        self._set_records(first, owed_records(owed, list(cuts), target, behind, at_once))
-        self._owed[first] = len(owed)
+        self._put(None, None, first, owed_records(owed, verdicts, target, behind, at_once))
+        self._owed.add(first)
         return first
 
     def release(self, state: int) -> None:
         """Give back a state that `owe` made, when its row has gone beyond it or is finished; other states are kept."""
         begun = whole(state)
-        if begun is not None and self._owed.pop(begun, 0):
-            n = self._record_room.give_back(begun)
-            self._set_records(begun, np.zeros((n, RECORD), dtype=np.int32))
+        if begun in self._owed:
+            self._give_back(begun)
+            self._owed.remove(begun)
 
     def place(self, state: int) -> np.ndarray:
         """Return the record of a state (int32[8], see `layout`), from the host's copy."""
@@ -174,10 +198,17 @@ class DeviceTables:
                 return found
         raise MaskShapeError("no such state", f"a state in use, below {len(self._on_host)}", shown(state))
 
-    def _put(self, words: np.ndarray, records: np.ndarray) -> None:
-        word, first = self._take(len(words), len(records))
-        self._write(self.words, word, words)
-        self._set_records(first, records)
+    def _put(self, word: int | None, words: Any, first: int, records: np.ndarray) -> None:
+        """Copy words and records to room that was taken for them; if that fails the room is free again."""
+        try:
+            if word is not None:
+                self._write(self.words, word, words)
+            self._set_records(first, records)
+        except BaseException:
+            if word is not None:
+                self._word_room.give_back(word)
+            self._record_room.give_back(first)
+            raise
 
     def _take(self, words: int, records: int) -> tuple[int, int]:
         word = self._word_room.take(words)
@@ -189,12 +220,18 @@ class DeviceTables:
             raise _full("max_states", self._record_room.used + records, self._record_room.size)
         return word, first
 
+    def _give_back(self, first: int) -> None:
+        n = self._record_room.length_at(first)
+        self._set_records(first, np.zeros((n, RECORD), dtype=np.int32))
+        self._record_room.give_back(first)
+
     def _set_records(self, first: int, records: np.ndarray) -> None:
-        self._on_host[first : first + len(records)] = records
         self._write(self.records, first, records)
+        self._on_host[first : first + len(records)] = records
 
     def _write(self, target: torch.Tensor, at: int, values: np.ndarray) -> None:
-        target[at : at + len(values)].copy_(staged(values, self.device), non_blocking=True)
+        with self._turns.write():
+            target[at : at + len(values)].copy_(staged(values, self.device), non_blocking=True)
 
     # What a step does.
 
@@ -223,23 +260,23 @@ class DeviceTables:
         states : torch.Tensor, int32[B]
             A row's state; what is no state in use counts as `REJECTED` (only end-of-text tokens are allowed).
         owed : bool, optional
-            Whether rows may owe bytes (one more launch). None: whether any state of that kind is there now; say True
-            when the call is recorded into a CUDA graph.
+            Whether rows may owe bytes (one more launch; with False such rows are not masked). None: whether any state
+            of that kind is there now; say True when the call is recorded into a CUDA graph.
 
         Raises
         ------
         MaskShapeError
-            Wrong dtype, shape or device (and, on the CPU, states out of range); nothing has been written then.
+            Wrong dtype, shape, layout or device (and, on the CPU, states out of range, or rows that owe bytes where
+            `owed` is False); nothing has been written then.
         """
-        table = self._check_logits(logits)
-        self._check_row("states", states, (torch.int32,), table.shape[0])
-        self._check_range(states)
-        if owed is None:
-            owed = bool(self._owed)
-        elif not isinstance(owed, bool):
+        if owed is not None and not isinstance(owed, bool):
             raise MaskShapeError("wrong owed", "True, False or None", shown(owed))
-        if table.shape[0] == 0 or table.shape[1] == 0:
+        table = logits_table(as_tensor(logits), self.device, self.vocab_size)
+        self._check_states(states, table.shape[0], may_owe=owed is not False)
+        owed = bool(self._owed) if owed is None else owed
+        if 0 in table.shape:
             return
+        self._turns.read()
         if self.kernels == "numba":
             self._mask_here(table, states, owed)
             return
@@ -253,18 +290,19 @@ class DeviceTables:
     def advance(self, states: torch.Tensor, tokens: torch.Tensor) -> None:
         """Replace each state by the one behind its token, in place; never waits for the device.
 
-        A token that is not allowed leads to `REJECTED`; a negative token, or state, changes nothing.
+        A token that is not allowed (of the 64 bits of an int64 each counts) leads to `REJECTED`; a negative token, or
+        state, changes nothing.
 
         Raises
         ------
         MaskShapeError
-            Wrong dtype, shape or device (and, on the CPU, states out of range).
+            Wrong dtype, shape, layout or device (and, on the CPU, states out of range).
         """
-        self._check_row("states", states, (torch.int32,))
-        self._check_row("tokens", tokens, (torch.int64, torch.int32), states.shape[0])
-        self._check_range(states)
+        self._check_states(states, written=True)
+        integers("tokens", tokens, self.device, (states.shape[0],), (torch.int64, torch.int32))
         if states.shape[0] == 0:
             return
+        self._turns.read()
         if self.kernels == "numba":
             from healfsa.mask import kernels_tables
 
@@ -279,14 +317,13 @@ class DeviceTables:
 
     def ended(self, states: torch.Tensor) -> torch.Tensor:
         """Return bool[B] on the device: whether an end-of-text token was accepted, or a token that was not allowed."""
-        self._check_row("states", states, (torch.int32,))
-        flags = self.records[states.clamp(min=0).long(), FLAGS]
+        flags = self._flags(states)
         return (states >= 0) & ((flags & ENDED != 0) | (flags == 0))
 
     def accepting(self, states: torch.Tensor) -> torch.Tensor:
         """Return bool[B] on the device: whether the text may end here."""
-        self._check_row("states", states, (torch.int32,))
-        return (states < 0) | (self.records[states.clamp(min=0).long(), FLAGS] & ACCEPTING != 0)
+        flags = self._flags(states)
+        return (states < 0) | (flags & ACCEPTING != 0)
 
     def check_states(self, states: torch.Tensor) -> None:
         """Look at all states, waiting for the device.
@@ -296,53 +333,40 @@ class DeviceTables:
         MaskShapeError
             One of them is no state in use.
         """
-        self._check_row("states", states, (torch.int32,))
+        integers("states", states, self.device, (None,))
         for one in states.tolist():
             if one != -1:
                 self._known(one, rejected=True)
 
-    def _check_logits(self, logits: Any) -> torch.Tensor:
-        if isinstance(logits, np.ndarray):
-            if not logits.flags.writeable or logits.dtype.name not in arrays.FLOATS:
-                raise MaskShapeError("wrong logits", "a writeable array of floats", str(logits.dtype))
-            logits = torch.from_numpy(logits)
-        if not isinstance(logits, torch.Tensor) or logits.device != self.device:
-            where = getattr(logits, "device", type(logits).__name__)
-            raise MaskShapeError("the logits are not where the grammars are", f"a tensor on {self.device}", where)
-        check_logits(logits)
-        table = logits if logits.dim() == 2 else logits[None]
-        if table.shape[1] < self.vocab_size:
-            raise MaskShapeError("the logits are narrower than the vocabulary", f"at least {self.vocab_size}",
-                                 table.shape[1])  # fmt: skip
-        return table
+    def _flags(self, states: torch.Tensor) -> torch.Tensor:
+        """Return what is said of each state; of numbers that are none what is said of `REJECTED`, as in the kernels."""
+        self._check_states(states)
+        self._turns.read()
+        inside = (states >= 0) & (states < len(self._on_host))
+        return self.records[torch.where(inside, states, REJECTED).long(), FLAGS]
 
-    def _check_row(self, what: str, row: Any, kinds: tuple[torch.dtype, ...], length: int | None = None) -> None:
-        if not isinstance(row, torch.Tensor) or row.device != self.device:
-            where = getattr(row, "device", type(row).__name__)
-            raise MaskShapeError(f"the {what} are not where the grammars are", f"a tensor on {self.device}", where)
-        if row.dtype not in kinds:
-            raise MaskShapeError(f"wrong dtype of the {what}", " or ".join(map(str, kinds)), str(row.dtype))
-        if row.dim() != 1 or length not in (None, row.shape[0]):
-            raise MaskShapeError(f"wrong shape of the {what}", f"({length or 'rows'},)", tuple(row.shape))
-
-    def _check_range(self, states: torch.Tensor) -> None:
-        """Refuse states that are none, where looking at them makes nobody wait."""
-        if self.device.type != "cpu" or states.numel() == 0:
+    def _check_states(
+        self, states: torch.Tensor, length: int | None = None, *, written: bool = False, may_owe: bool = True
+    ) -> None:
+        """Refuse what are no states; the numbers are looked at where that makes nobody wait."""
+        integers("states", states, self.device, (length,), INT32, written=written)
+        if self.device.type != "cpu":
             return
         numbers = states.numpy()
-        if int(numbers.max()) >= len(self._on_host):
+        numbers = numbers[numbers > REJECTED]
+        if numbers.size and int(numbers.max()) >= len(self._on_host):
             raise MaskShapeError("a state is out of range", f"below {len(self._on_host)}", int(numbers.max()))
-        strange = numbers[(numbers > REJECTED) & (self._on_host[numbers, FLAGS] == 0)]
-        if len(strange):
-            raise MaskShapeError("no such state", "states in use", int(strange[0]))
+        flags = self._on_host[numbers, FLAGS]
+        if not flags.all():
+            raise MaskShapeError("no such state", "states in use", int(numbers[flags == 0][0]))
+        if not may_owe and (flags & OWED).any():
+            raise MaskShapeError("a row owes bytes", "owed=True or None", "owed=False")
 
     def _mask_here(self, table: torch.Tensor, states: torch.Tensor, owed: bool) -> None:
         from healfsa.mask import kernels_tables
 
-        pattern = arrays.minus_infinity(str(table.dtype).removeprefix("torch."))
-        logits = table.view(AS_INTS[table.dtype]).numpy().view(pattern.dtype)
+        logits, pattern = as_words(table)
         words, records, data, offsets = self._here
         kernels_tables.mask_states(logits, states.numpy(), words, records, self.vocab_size, pattern)
         if owed:
             kernels_tables.mask_owed(logits, states.numpy(), words, records, data, offsets, self.vocab_size, pattern)
-

@@ -17,10 +17,11 @@ import torch
 
 from healfsa.arguments import listed, shown, whole
 from healfsa.errors import MaskShapeError
-from healfsa.mask import arrays
-from healfsa.mask.shapes import words_for
+from healfsa.mask.shapes import check_integers, check_tokens, words_for
+from healfsa.mask.torch_checks import integers, logits_table
 from healfsa.mask.torch_device import as_current, choose_kernels, find, upload
-from healfsa.mask.torch_logits import AS_INTS, check_bits, check_logits
+from healfsa.mask.torch_logits import as_words, check_bits
+from healfsa.mask.torch_streams import Turns
 
 UNKNOWN = -1  # an entry of a byte table that nobody has asked for yet
 
@@ -53,29 +54,27 @@ def mask_ranks(
     MaskShapeError
         Wrong dtype, shape or device; nothing has been written then.
     """
-    if not isinstance(logits, torch.Tensor):
-        raise MaskShapeError("wrong kind of logits", "a torch tensor", shown(logits))
-    check_logits(logits)
-    table = logits if logits.dim() == 2 else logits[None]
-    chosen, _ = choose_kernels(logits.device, kernels)
-    check_ints("rank_of", rank_of, logits.device, (None,))
-    check_ints("ranges", ranges, logits.device, (table.shape[0], None, 2))
+    table = logits_table(logits)
+    chosen, _ = choose_kernels(table.device, kernels)
+    integers("rank_of", rank_of, table.device, (None,))
+    integers("ranges", ranges, table.device, (table.shape[0], None, 2))
     size = rank_of.shape[0]
     if size > table.shape[1]:
         raise MaskShapeError("the logits are narrower than the vocabulary", f"at least {size}", table.shape[1])
     if bits is not None:
-        bits = check_bits(logits, bits)
-        if tuple(bits.shape) != (table.shape[0], words_for(size)) or bits.stride(1) != 1:
-            raise MaskShapeError("wrong shape of the bitmask", (table.shape[0], words_for(size)), tuple(bits.shape))
+        bits = check_bits(table, bits)
+        integers("bitmask", bits, table.device, (table.shape[0], words_for(size)))
     if 0 in table.shape:
         return
+    rank_of, ranges = rank_of.contiguous(), ranges.contiguous()  # the kernels know no strides of these
+    bits = bits if bits is None else bits.contiguous()
     if chosen == "numba":
         _mask_ranks_here(table, rank_of, ranges, bits)
         return
     from healfsa.mask import triton_walk
 
-    with as_current(logits.device):
-        triton_walk.mask_ranks(table, bits, rank_of, ranges.contiguous(), size)
+    with as_current(table.device):
+        triton_walk.mask_ranks(table, bits, rank_of, ranges, size)
 
 
 def _mask_ranks_here(
@@ -83,22 +82,9 @@ def _mask_ranks_here(
 ) -> None:
     from healfsa.mask import kernels_tables
 
-    pattern = arrays.minus_infinity(str(table.dtype).removeprefix("torch."))
+    logits, pattern = as_words(table)
     words = np.zeros((len(table), 0), dtype=np.int32) if bits is None else bits.numpy()
-    logits = table.view(AS_INTS[table.dtype]).numpy().view(pattern.dtype)
-    ranks = rank_of.contiguous().numpy()
-    kernels_tables.mask_ranks(logits, words, ranks, ranges.numpy(), len(ranks), pattern)
-
-
-def check_ints(what: str, given: Any, device: torch.device, shape: tuple[int | None, ...]) -> None:
-    """Refuse what is no int32 tensor of this shape (None: any length) on this device."""
-    if not isinstance(given, torch.Tensor) or given.device != device:
-        where = getattr(given, "device", type(given).__name__)
-        raise MaskShapeError(f"{what} is not where the logits are", f"a tensor on {device}", where)
-    found = tuple(given.shape)
-    fits = len(found) == len(shape) and all(n in (None, m) for n, m in zip(shape, found, strict=True))
-    if given.dtype != torch.int32 or not fits:
-        raise MaskShapeError(f"wrong {what}", f"int32{list(shape)}", f"{given.dtype} of shape {found}")
+    kernels_tables.mask_ranks(logits, words, rank_of.numpy(), ranges.numpy(), len(rank_of), pattern)
 
 
 class DeviceWalk:
@@ -122,12 +108,14 @@ class DeviceWalk:
     ) -> None:  # fmt: skip
         self.device = find(device)
         self.kernels, self.reason = choose_kernels(self.device, kernels)
+        data, offsets, ends = check_tokens(data, offsets, eos_ids)
         self.vocab_size = len(offsets) - 1
         row = np.zeros(words_for(self.vocab_size), dtype=np.uint32)
-        for token in eos_ids:
+        for token in ends:
             row[token >> 5] |= np.uint32(1 << (token & 31))
-        self._tokens = upload(np.array(data, dtype=np.uint8), self.device), upload(np.array(offsets), self.device)
-        self._end_row = upload(row.view(np.int32), self.device)
+        self._turns = Turns(self.device)
+        with self._turns.write():
+            self._fixed = tuple(upload(part, self.device) for part in (row.view(np.int32), data, offsets))
         self._table: tuple[torch.Tensor, ...] | None = None
         self.n_states = 0
         self.complete = False
@@ -149,14 +137,20 @@ class DeviceWalk:
         MaskShapeError
             They do not fit each other.
         """
+        for what, part, dimensions in (("table", table, 2), ("column_of", column_of, 1), ("ends", ends, 1)):
+            check_integers(f"{what} of bytes", part, dimensions)
         states, columns = table.shape
         fits = column_of.shape == (256,) and ends.shape == (states,)
         if not fits or not 0 <= column_of.min() <= column_of.max() < columns:
             raise MaskShapeError("the byte table does not fit", (states, columns), (column_of.shape, ends.shape))
-        if table.size and not UNKNOWN <= table.min() <= table.max() < states:
-            raise MaskShapeError("next states of the byte table", f"-1 to {states - 1}", (table.min(), table.max()))
+        if states == 0 or not UNKNOWN <= table.min() <= table.max() < states:
+            raise MaskShapeError("next states of the byte table", f"-1 to {states - 1}", shown(table))
+        if not 0 <= ends.min() <= ends.max() <= 2:
+            raise MaskShapeError("wrong ends of the byte table", "0, 1 or 2", (ends.min(), ends.max()))
         parts = (np.array(part, dtype=np.int32) for part in (table, column_of, ends))
-        self._table = tuple(upload(part, self.device) for part in parts)
+        with self._turns.write():
+            self._table = tuple(upload(part, self.device) for part in parts)
+        self._turns.arrays = *self._fixed, *self._table
         self.n_states = states
         self.complete = bool((table != UNKNOWN).all() and (ends != 2).all())
 
@@ -180,13 +174,14 @@ class DeviceWalk:
         if self._table is None or listed(states) is None or wrong:
             raise MaskShapeError("a state is out of range", f"whole numbers below {self.n_states}", shown(states))
         numbers = np.array([max(state or 0, -1) for state in given], dtype=np.int32)
-        check_ints("bitmask", bits, self.device, (len(numbers), len(self._end_row)))
+        integers("bitmask", bits, self.device, (len(numbers), words_for(self.vocab_size)), written=True)
         if not bits.is_contiguous():
             raise MaskShapeError("wrong layout of the bitmask", "adjacent rows", f"strides {bits.stride()}")
         unknown = torch.zeros(len(numbers), dtype=torch.int32, device=self.device)
         if len(numbers) == 0:
             return unknown
-        args = bits, unknown, upload(numbers, self.device), *self._table, self._end_row, *self._tokens
+        self._turns.read()
+        args = bits, unknown, upload(numbers, self.device), *self._table, *self._fixed
         if self.kernels == "numba":
             from healfsa.mask import kernels_tables
 

@@ -3,7 +3,7 @@
 In: logits (float32, float16, bfloat16; any strides), an int32 bitmask, one device. Out: the logits, changed in place.
 Idea: logits are never read, only forbidden entries are stored: a row costs V/8 bytes read and what is forbidden.
 Cost: grid (rows, blocks); no host synchronisation; fit for CUDA graphs when `rows` is a tensor that stays in place.
-Not here: checks of dtype and device (see torch_logits). Runs on the CPU under TRITON_INTERPRET=1, for tests.
+Not here: checks (see torch_logits). Runs on the CPU under TRITON_INTERPRET=1, for tests.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import triton
 import triton.language as tl
 
 from healfsa.mask.shapes import plan
+from healfsa.mask.torch_checks import integers
 from healfsa.mask.torch_device import as_current, upload
 from healfsa.mask.triton_tables import spread
 
@@ -24,7 +25,7 @@ BLOCK = 4096
 ALL, CHOSEN, POOLED = range(3)  # row k of both; row k of the bits by a row of the logits; the other way round
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["bound"])  # the batch, or the pool's rows: nothing is compiled anew for another one
 def _forbid(
     logits, bitmask, numbers, bound, width, vocab_size,
     row_stride, column_stride, bits_row_stride, bits_column_stride, MODE: tl.constexpr, SIZE: tl.constexpr,
@@ -53,14 +54,14 @@ def apply(logits: torch.Tensor, bits: torch.Tensor, rows: Iterable[int] | None, 
     `rows` may be an int64 tensor on the device: it is then used as it is, and entries outside the batch are skipped.
     Other rows are copied there without waiting.
     """
-    table = logits if logits.dim() == 2 else logits[None]
-    batch, width = table.shape
-    if isinstance(rows, torch.Tensor) and rows.device == table.device and rows.dtype == torch.int64 and rows.dim() == 1:
+    batch, width = logits.shape
+    if isinstance(rows, torch.Tensor) and rows.device == logits.device and rows.dtype == torch.int64:
+        integers("rows", rows, logits.device, (None,), (torch.int64,))
         size, numbers = plan((rows.numel(), width), tuple(bits.shape), None, vocab_size).vocab_size, rows.contiguous()
     else:
         work = plan((batch, width), tuple(bits.shape), rows, vocab_size)
-        size, numbers = work.vocab_size, bits if rows is None else upload(work.targets, table.device)
-    _launch(table, bits, numbers, batch, size, ALL if rows is None else CHOSEN)
+        size, numbers = work.vocab_size, bits if rows is None else upload(work.targets, logits.device)
+    _launch(logits, bits, numbers, batch, size, ALL if rows is None else CHOSEN)
 
 
 def apply_pooled(table: torch.Tensor, bits: torch.Tensor, numbers: torch.Tensor, vocab_size: int) -> None:

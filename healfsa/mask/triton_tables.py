@@ -119,12 +119,13 @@ def _advance(
 ):  # fmt: skip
     k = tl.program_id(0)
     state = tl.load(states + k * state_stride)
-    token = tl.load(tokens + k * token_stride).to(tl.int32)
-    if (state >= 0) & (token >= 0):
+    given = tl.load(tokens + k * token_stride)
+    token = given.to(tl.int32)  # of 64 bits or of 32: judged by `given`
+    if (state >= 0) & (given >= 0):
         record = records + tl.where(state < n_records, state, 0) * RECORD
         flags = tl.load(record + FLAGS)
         after = state * 0
-        if (token < vocab_size) & ((flags & USED) != 0):
+        if (given < vocab_size) & ((flags & USED) != 0):
             if (flags & OWED) == 0:
                 packing = tl.load(record + PACKING)
                 column = unpack(words, tl.load(record + CLASSES), token, packing >> 2, True)

@@ -18,7 +18,7 @@ from healfsa.mask.triton_tables import spread
 WORDS = 32  # words of one program: 1,024 tokens
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_ranges"])
 def _mask_ranks(
     logits, bits, rank_of, ranges, width, vocab_size, n_ranges, row_stride, column_stride, bits_row_stride,
     HAS_BITS: tl.constexpr, SIZE: tl.constexpr,

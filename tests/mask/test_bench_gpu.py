@@ -36,14 +36,20 @@ def test_a_difference_is_found(monkeypatch):
     assert [job for job in found[0] if not (found[0][job] == found[1][job]).all()] == ["next states"]
 
 
-def test_it_says_why_nothing_is_measured(capsys):
+def test_it_says_why_nothing_is_measured(tmp_path):
     if cuda_is_missing() is None:
         pytest.skip("there is a device")
-    bench_gpu.run()
-    said = capsys.readouterr().out
-    asked = CliRunner().invoke(app, ["bench", "--gpu"])
-    assert asked.exit_code == 0 and asked.stdout == said
-    assert "no GPU measured: " in said and "numba" in said
+    out = tmp_path / "figures.json"
+    asked = CliRunner().invoke(app, ["bench", "--gpu", "--json", str(out)])
+    assert asked.exit_code == 1 and "no GPU measured: " in asked.stdout and "numba" in asked.stdout
+    assert json.loads(out.read_text()) == {"device": "cuda", "not_measured": cuda_is_missing()}
+
+
+def test_targets_are_judged():
+    mask, move = ("mask, narrow rows", 64, 128_256), ("next states", 64, 128_256)
+    assert bench_gpu.judged(mask, 15.0, 0.69) == {"15 µs": "met", "70% of the copy": "missed"}
+    assert bench_gpu.judged(mask, 15.1, 0.7) == {"15 µs": "missed", "70% of the copy": "met"}
+    assert bench_gpu.judged(move, 5.0, 0.0) == {"5 µs": "met"} and bench_gpu.judged(("walk to rows", 1, 1), 1, 1) == {}
 
 
 @pytest.mark.skipif(KERNELS == "triton", reason="it chooses its kernels itself")

@@ -201,6 +201,31 @@ def test_states_are_given_back():
     assert device.nbytes == before
 
 
+@pytest.mark.skipif(FEW, reason="nothing of it is about kernels")
+def test_a_grammar_is_removed_by_its_key():
+    """Whether or not the engine still remembers the index that was added."""
+    engine = healfsa.Engine(vocabularies.byte_level(), cache_bytes=1)
+    device = device_index(engine)
+    grammar, empty = healfsa.regex("[ab]{1,9}"), device.nbytes
+    first = device.add(grammar)
+    for k in range(40):
+        engine.compile(healfsa.regex(f"q{{{k + 1}}}"))
+    assert engine.compile(grammar) is not first
+    used = device.nbytes
+    device.start(grammar)
+    assert device.nbytes == used
+    device.resume(engine.matcher(grammar))  # another index of the same grammar
+    assert device.nbytes > used
+    device.remove(healfsa.regex("[ab]{1,9}"))
+    assert device.nbytes == empty
+    device.remove(grammar)
+    states = device.states([device.start(None, engine.heal("an intermed"))])
+    device.remove(None)
+    with pytest.raises(MaskShapeError):
+        device.states(states)
+    assert device.nbytes == empty
+
+
 @pytest.mark.skipif(FEW, reason="the interpreter copies what it is given")
 def test_masks_and_next_states_allocate_nothing():
     """What a CUDA graph needs: the same memory in every step."""

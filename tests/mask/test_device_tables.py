@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 
 import device_kit as kit
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import torch
 
 from healfsa.errors import LimitExceeded, MaskShapeError
-from healfsa.mask import kernels_tables, layout
+from healfsa.mask import kernels_tables, layout, torch_tables
 from healfsa.mask.room import Room
 from healfsa.mask.torch_tables import DeviceTables
 
@@ -117,6 +118,39 @@ def test_next_states_are_what_the_tables_mean(kind):
             check_places(device, states.tolist(), meanings)
 
 
+def test_all_bits_of_a_token_count():
+    """A token of 64 bits is no token of the vocabulary because its low half is one."""
+    rng = np.random.default_rng(12)
+    vocabulary = kit.Vocabulary(rng, 90)
+    device, meaning = device_tables(vocabulary), kit.Meaning(vocabulary)
+    states, meanings = some_states(rng, device, vocabulary, 12)
+    for high in (1 << 32, 1 << 31, 1 << 62, -(1 << 32), -(1 << 63), (1 << 63) - 1):
+        tokens = [int(rng.choice(np.append(np.flatnonzero(meaning.allowed(m)), 3))) for m in meanings]
+        tokens = [high if high == (1 << 63) - 1 else high + token for token in tokens]
+        after = states.clone()
+        device.advance(after, torch.tensor(tokens, dtype=torch.int64, device=DEVICE))
+        check_places(device, after.tolist(), [meaning.after(m, token) for m, token in zip(meanings, tokens)])
+
+
+def test_numbers_that_are_no_states():
+    """Negative ones change nothing; what is out of range is refused, or (on a device) counts as rejected."""
+    device = device_tables(SMALL)
+    for far in (-2, -2049, -(1 << 31)):
+        logits, states = torch.zeros((1, 40), device=DEVICE), torch.tensor([far], dtype=torch.int32, device=DEVICE)
+        device.mask(logits, states, owed=True)
+        device.advance(states, torch.zeros(1, dtype=torch.int64, device=DEVICE))
+        assert not logits.any() and states.tolist() == [far]
+        assert device.ended(states).tolist() == [False] and device.accepting(states).tolist() == [True]
+    for far in (2048, (1 << 31) - 1):
+        states = torch.tensor([far], dtype=torch.int32, device=DEVICE)
+        if DEVICE != "cpu":
+            assert device.ended(states).tolist() == [True] and device.accepting(states).tolist() == [False]
+            continue
+        for look in (device.ended, device.accepting):
+            with pytest.raises(MaskShapeError):
+                look(states)
+
+
 def check_places(device, states, meanings):
     done = device.ended(device.states(states)).tolist()
     for k, (state, m) in enumerate(zip(states, meanings, strict=True)):
@@ -150,6 +184,60 @@ def test_grammars_come_and_go_and_addresses_stay():
     assert device.nbytes == empty and addresses == (device.words.data_ptr(), device.records.data_ptr())
     with pytest.raises(MaskShapeError):
         device.state(placed, 1)
+
+
+def test_what_was_removed_is_gone_and_nothing_else():
+    """States that owe bytes in front of it go with it; a grammar that took its place is not removed in its stead."""
+    rng = np.random.default_rng(11)
+    tables = SMALL.tables(rng, 4)
+    device = device_tables(SMALL)
+    empty, placed, other = device.nbytes, device.add(tables), device.add(tables)
+    owed = device.owe(device.state(placed, 1), b"ab", [True] * 3)
+    kept = device.owe(device.state(other, 1), b"ab", [True] * 3)
+    device.remove(placed)
+    for gone in (owed, owed + 1, placed.first):
+        with pytest.raises(MaskShapeError):
+            device.states([gone])
+    again = device.add(tables)
+    assert again.first == placed.first
+    device.remove(placed)
+    device.release(owed)
+    assert device.states([device.state(again, 1), kept, kept + 1]).tolist()
+    for one in (again, other):
+        device.remove(one)
+    assert device.nbytes == empty
+
+
+@pytest.mark.parametrize("n_copies", [0, 1])
+def test_a_copy_that_fails_leaves_nothing(monkeypatch, n_copies):
+    device, tables = device_tables(SMALL), SMALL.tables(np.random.default_rng(13), 4)
+    state, before, left = device.state(device.add(tables), 1), device.nbytes, [n_copies]
+
+    def fails(values, where):
+        left[0] -= 1
+        return 1 // 0 if left[0] < 0 else staged(values, where)
+
+    staged = torch_tables.staged
+    monkeypatch.setattr(torch_tables, "staged", fails)
+    with pytest.raises(ZeroDivisionError):
+        device.add(tables)
+    left[0] = 0
+    with pytest.raises(ZeroDivisionError):
+        device.owe(state, b"ab", [True] * 3)
+    assert device.nbytes == before
+    with pytest.raises(MaskShapeError):
+        device.states([tables.n_states])
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="a device would have to be waited for")
+def test_rows_that_owe_are_not_left_out():
+    device = device_tables(SMALL)
+    owed = device.owe(device.state(device.add(SMALL.tables(RNG, 4)), 1), b"ab", [True] * 3)
+    logits = torch.zeros((1, 40))
+    with pytest.raises(MaskShapeError, match="owes"):
+        device.mask(logits, device.states([owed]), owed=False)
+    device.mask(logits, device.states([-1]), owed=False)
+    assert not logits.any()
 
 
 def test_no_room_left():
@@ -260,5 +348,8 @@ def test_damaged_tables_are_refused():
 def test_no_kernels_there():
     with pytest.raises(MaskShapeError, match="numba or triton"):
         DeviceTables(SMALL.data, SMALL.offsets, [SMALL.eos], kernels="magic")
+    if KERNELS == "numba" and find_spec("triton"):
+        with pytest.raises(MaskShapeError, match="interpreted"):
+            DeviceTables(SMALL.data, SMALL.offsets, [SMALL.eos], kernels="triton")
     with pytest.raises(MaskShapeError, match="DeviceRows"):
         DeviceTables(SMALL.data, SMALL.offsets, [SMALL.eos], device="meta")

@@ -8,14 +8,17 @@ import torch
 import vocabularies
 
 import healfsa
-from healfsa.engine.device import DeviceIndex
+from healfsa.engine.device import DeviceIndex, tables_of
 from healfsa.engine.device_rows import PooledMasks, WalkedMasks
-from healfsa.mask import DeviceRows, describe, mask_ranks
+from healfsa.mask import DeviceRows, DeviceTables, DeviceWalk, describe, mask_ranks
 
 WRONG = [
     None, -1, 3, 10**5000, 10**12, 1.5, float("nan"), b"x", "x", "", [], [1], ["x"], [None], (), {}, {"a": 1}, {1},
     object(), True, np.int64(3), np.float32(1.5), np.zeros((2, 2)), lambda *_: 1, int, 1j, torch.zeros(2),
-    torch.zeros(2, 3, 4), torch.zeros(1, dtype=torch.int32, device="meta"), torch.zeros(1, 700),
+    torch.zeros(2, 3, 4), torch.zeros(1, dtype=torch.int32, device="meta"), torch.zeros(1, 700), [([],)],
+    torch.zeros(1, dtype=torch.int32).to_sparse(), torch.zeros(1, dtype=torch.int64).to_sparse(),
+    torch._neg_view(torch.zeros(1, 463)), np.zeros((1, 463), np.float32)[:, ::-1], np.zeros((1, 463), ">f4"),
+    np.zeros(3, dtype=np.int64), [[1], [1, 2]],
 ]  # fmt: skip
 
 
@@ -30,7 +33,24 @@ def calls():
     walked = WalkedMasks(engine.compile(grammar), "cpu")
     row = np.zeros((size + 31) // 32, dtype=np.int32)
     ranks, ranges = torch.zeros(size, dtype=torch.int32), torch.zeros((1, 1, 2), dtype=torch.int32)
+    tables = index.tables
+    placed = tables.add(tables_of(engine.compile(grammar))[0])
+    tokens_of = {"data": engine.vocabulary.data, "offsets": engine.vocabulary.offsets, "eos_ids": [0]}
+    walk = DeviceWalk(**tokens_of)
+    byte_table = {"table": np.zeros((2, 2), np.int32), "column_of": np.zeros(256, np.int32), "ends": np.zeros(2, int)}
+    walk.load(**byte_table)
     yield from (
+        (DeviceTables, tokens_of | {"vocabulary": "v", "device": "cpu", "kernels": None} | room),
+        (DeviceWalk, tokens_of | {"device": "cpu", "kernels": None}),
+        (walk.load, byte_table),
+        (walk.rows, {"states": [1], "bits": torch.zeros((1, len(row)), dtype=torch.int32)}),
+        (tables.add, {"tables": tables_of(engine.compile(grammar))[0]}),
+        (tables.remove, {"placed": tables.add(tables_of(engine.compile(grammar))[0])}),
+        (tables.state, {"placed": placed, "row": 1}),
+        (tables.owe, {"state": tables.state(placed, 1), "owed": b"a", "cuts": [True], "at_once": False}),
+        (tables.release, {"state": 5}),
+        (tables.check_states, {"states": states}),
+        (pool.take, {"keys": ["row"], "row_of": lambda k: row}),
         (DeviceIndex, {"engine": engine, "device": "cpu", "kernels": None} | room),
         (DeviceIndex, {"engine": engine, "device": "cpu", "eager_states": 9, "eager_bytes": 9} | room),
         (index.add, {"grammar": grammar}),

@@ -1,46 +1,19 @@
 """The pool's copies and masks happen in the right order on a device, whatever its streams do in between.
 
-Streams and events are stand-ins here: each knows which operations are certain to have happened before. A real device
-may run everything else in any order, so a row is safe exactly where that certainty shows.
+Streams and events are stand-ins (device_streams): a row is safe exactly where their certainty shows it.
 """
 
 from __future__ import annotations
 
 import random
-from contextlib import contextmanager
 
+import device_streams
 import numpy as np
 import pytest
 import torch
+from device_streams import Operation, Stream, on
 
 from healfsa.mask import torch_logits, torch_pool
-
-
-class Stream:
-    current: Stream
-
-    def __init__(self, *_):
-        self.certain: set = set()
-
-    def wait_event(self, event):
-        self.certain |= event.certain
-
-    def wait_stream(self, other):
-        self.certain |= other.certain
-
-
-class Event:
-    def record(self, stream):
-        self.certain = set(stream.certain)
-
-
-class Operation:
-    """Something that a stream was told to do; `before`: what has surely been done when it begins."""
-
-    def __init__(self, kind, places, keys):
-        self.kind, self.places, self.keys = kind, places, keys
-        self.before = frozenset(Stream.current.certain)
-        Stream.current.certain.add(self)
 
 
 class Rows:
@@ -60,22 +33,13 @@ class Rows:
         self.log.append(Operation("copy", [self.place], [int(row[0])]))
 
 
-@contextmanager
-def on(stream):
-    before, Stream.current = Stream.current, stream
-    yield
-    Stream.current = before
-
-
 @pytest.fixture
 def pool_and_log(monkeypatch):
-    Stream.current, log = Stream(), []
+    log = []
+    device_streams.replace(monkeypatch, torch_pool)
+    monkeypatch.setattr(torch_pool, "side_stream", Stream)
     pool = torch_pool.DeviceRows(32, 6, "cpu")
-    pool.bits, pool._side = Rows(log), Stream()
-    monkeypatch.setattr(torch.cuda, "stream", on)
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda *_: Stream.current)
-    monkeypatch.setattr(torch.cuda, "Event", Event)
-    monkeypatch.setattr(torch_pool, "keep_for", lambda *_: None)
+    pool.bits = Rows(log)
     monkeypatch.setattr(
         torch_logits, "apply_pooled", lambda table, bits, numbers, places, size: log.append(
             Operation("mask", places, [int(key) for key in table[:, 0].tolist()])
@@ -122,3 +86,13 @@ def test_the_check_finds_a_missing_wait(pool_and_log, monkeypatch):
     monkeypatch.setattr(Stream, "wait_event", lambda self, event: None)
     with pytest.raises(AssertionError):
         test_order(pool_and_log, 1)
+
+
+def test_memory_is_kept_until_all_streams_are_done(monkeypatch):
+    """The rows belong to the stream that made the pool; others write and read them, too."""
+    kept = device_streams.replace(monkeypatch, torch_pool)
+    monkeypatch.setattr(torch_pool, "side_stream", Stream)
+    pool, reader = torch_pool.DeviceRows(32, 2, "cpu"), Stream()
+    with on(reader):
+        pool.mask(torch.zeros(1, 32), pool.take(["a"], lambda k: np.zeros(1, dtype=np.int32)))
+    assert {stream for tensor, stream in kept if tensor is pool.bits} == {pool._side, reader}

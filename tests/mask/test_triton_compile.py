@@ -70,6 +70,7 @@ def test_kernels_compile(name, capability, tmp_path):
     path.write_bytes(made.asm["cubin"])
     report = subprocess.run([triton.knobs.nvidia.cuobjdump.path, "-res-usage", path], capture_output=True, text=True)
     assert re.search(r"STACK:0 .*LOCAL:0 ", report.stdout), "registers must not spill: " + report.stdout
+    print(f"{name}, sm_{capability}: {re.findall('REG:([0-9]+)', report.stdout)[-1]} registers")
 
 
 @pytest.mark.parametrize("name", KERNELS)
