@@ -75,10 +75,10 @@ def check_tokens(data: Any, offsets: Any, eos_ids: Any) -> tuple[np.ndarray, np.
     if places[0] < 0 or places[-1] > len(data) or (np.diff(places) < 0).any():
         raise MaskShapeError("wrong offsets of the tokens", f"numbers that rise from 0 to {len(data)}", shown(offsets))
     ends, size = listed(eos_ids), len(places) - 1
-    found = [token for token in map(whole, ends or ()) if token is not None and 0 <= token < size]
-    if ends is None or len(found) != len(ends):
+    valid = [token for token in map(whole, ends or ()) if token is not None and 0 <= token < size]
+    if ends is None or len(valid) != len(ends):
         raise MaskShapeError("wrong end-of-text tokens", f"whole numbers below {size}", shown(eos_ids))
-    return data.copy(), places.astype(np.int32), found
+    return data.copy(), places.astype(np.int32), valid
 
 
 def check_integers(what: str, given: Any, dimensions: int) -> None:

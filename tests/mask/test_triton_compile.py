@@ -79,6 +79,12 @@ def test_kernels_compile_where_every_number_is_one(name):
     assert compiled(name, 90, ones=True).asm["cubin"]
 
 
+def test_nothing_is_compiled_anew_for_another_batch():
+    """No number that follows the batch or the pool may become part of the machine code."""
+    for kernel, numbers in ((triton_mask._forbid, {"bound"}), (triton_walk._mask_ranks, {"n_ranges"})):
+        assert {one.name for one in kernel.params if one.do_not_specialize} == numbers
+
+
 @pytest.mark.parametrize("name", ["mask by states", "mask of owed bytes", "bitmask", "pooled rows", "ranks"])
 def test_neighbouring_lanes_write_neighbouring_logits(name):
     """A store with a mask of its own for every entry must not be spread four entries a lane."""
