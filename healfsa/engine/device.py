@@ -93,7 +93,7 @@ class DeviceIndex:
                 self._known.setdefault(index.key, index)
         return index
 
-    def _index(self, grammar: Grammar | Index | None) -> Masks:
+    def _index(self, grammar: Grammar | Index | None) -> Any:
         known = self._known.get(grammar.key) if isinstance(grammar, Grammar) else None
         return self.engine.matcher(grammar).index if known is None else known
 
