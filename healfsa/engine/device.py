@@ -73,7 +73,7 @@ class DeviceIndex:
             kernels=kernels,
         )  # fmt: skip
         self._placed: dict[Masks, tuple[Placed, dict[int, int]]] = {}
-        self._known: dict[str, Masks] = {}  # by the grammar's key: the engine may forget its index, and make another
+        self._known: dict[tuple, Masks] = {}  # by what names the grammar: the engine may forget its index, and make another
 
     def add(self, grammar: Grammar | Index | None) -> Masks:
         """Compile a grammar to tables and copy them to the device, if it is not there; return its index.
@@ -89,12 +89,12 @@ class DeviceIndex:
         if index not in self._placed:
             tables, rows = tables_of(index, *self._bounds)
             self._placed[index] = self.tables.add(tables), rows
-            if index.key:
-                self._known.setdefault(index.key, index)
+            if index.facts:
+                self._known.setdefault(index.facts, index)
         return index
 
     def _index(self, grammar: Grammar | Index | None) -> Any:
-        known = self._known.get(grammar.key) if isinstance(grammar, Grammar) else None
+        known = self._known.get(grammar.facts) if isinstance(grammar, Grammar) else None
         return self.engine.matcher(grammar).index if known is None else known
 
     def remove(self, grammar: Grammar | Index | None) -> None:
@@ -103,10 +103,10 @@ class DeviceIndex:
         States of healed prompts in front of it are given back with it.
         """
         wanted = grammar if isinstance(grammar, Grammar) else self._index(grammar)
-        for one in [one for one in self._placed if one is wanted or (one.key and one.key == wanted.key)]:
+        for one in [one for one in self._placed if one is wanted or (one.facts and one.facts == wanted.facts)]:
             self.tables.remove(self._placed[one][0])
             del self._placed[one]
-        self._known.pop(wanted.key, None)
+        self._known.pop(wanted.facts, None)
 
     def start(self, grammar: Grammar | Index | None = None, prompt: Boundary | None = None) -> int:
         """Return the state of a new request; give it back with `release` when the request is done.
