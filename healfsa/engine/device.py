@@ -73,7 +73,7 @@ class DeviceIndex:
             kernels=kernels,
         )  # fmt: skip
         self._placed: dict[Masks, tuple[Placed, dict[int, int]]] = {}
-        self._known: dict[tuple, Masks] = {}  # by what names the grammar: the engine may forget its index, and make another
+        self._known: dict[tuple, Masks] = {}  # by what names the grammar: the engine may forget it
 
     def add(self, grammar: Grammar | Index | None) -> Masks:
         """Compile a grammar to tables and copy them to the device, if it is not there; return its index.

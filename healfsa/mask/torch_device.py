@@ -1,6 +1,8 @@
 """Devices: which kernels run there, and copies that nobody waits for.
 
-In: a device; arrays. Out: a choice with its reason; tensors. Not here: the kernels.
+In: a device; arrays. Out: a choice with its reason; tensors.
+Idea: what torch does differently on each kind of device stands here, so that nobody else has to ask which it is.
+Not here: the kernels.
 """
 
 from __future__ import annotations
