@@ -255,6 +255,19 @@ def test_the_v2_runner(stand_in, toy, own, shared, drafting, name):
     assert texts == [cut.owed + text.encode() for cut, text in zip(cuts, wanted)]
 
 
+def test_states_of_owed_bytes_are_given_back(stand_in, own, shared):
+    from healfsa.integrations.vllm import HealFSADeviceProcessor
+
+    processor, sizes = HealFSADeviceProcessor(stand_in, shared), set()
+    spec = Spec.of(GRAMMAR, own.engine.heal("The capital of Fra"))
+    for _ in range(4):
+        processor.add_request(1, carrying(spec))
+        sizes.add(processor._index.tables.nbytes)
+    assert len(sizes) == 1
+    processor.add_request(1, carrying(None))
+    assert processor._index.tables.nbytes < sizes.pop()
+
+
 def test_a_chunk_of_a_prompt_is_not_followed(stand_in, own, shared):
     from healfsa.integrations.vllm import HealFSAProcessor
 

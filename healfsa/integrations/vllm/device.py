@@ -59,7 +59,8 @@ class HealFSADeviceProcessor(HealFSAProcessor):
     def _leave(self, slot: int) -> None:
         self._requests.pop(slot, None)
         self._states[slot] = UNCONSTRAINED
-        self._on.pop(slot, None)
+        if (begun := self._on.pop(slot, None)) is not None:
+            self._index.release(begun)  # the states of its owed bytes are nobody else's
 
     def apply(self, logits: torch.Tensor, ctx: Any = None) -> torch.Tensor:
         """Mask the rows of the requests that carry a spec."""
