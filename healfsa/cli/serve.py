@@ -27,7 +27,8 @@ Models = Annotated[
     typer.Option("--model", "-m", help="Folder or name of a model, or NAME=FOLDER; several times. Default: embedded."),
 ]
 Keys = Annotated[
-    list[str] | None, typer.Option("--api-key", envvar="HEALFSA_API_KEY", help="Key that clients must send; several.")
+    list[str] | None,
+    typer.Option("--api-key", help="Key that clients must send; several. Default: the one in HEALFSA_API_KEY, if set."),
 ]
 Unknown = Annotated[
     str,
@@ -138,9 +139,11 @@ def _check_models(models: list[str], upstream: str | None, tokenizer: str | None
 
 def _keys(given: Sequence[str] | None, path: Path | None) -> tuple[str, ...]:
     """Return the keys that clients may send; an option that gives none would leave the server open."""
-    listed = [key.strip() for key in given or ()]
+    inherited = os.environ.get("HEALFSA_API_KEY")  # read here: as an option's own variable "" would be none, "a b" two
+    hint = "--api-key" if given or inherited is None else "HEALFSA_API_KEY"
+    listed = [key.strip() for key in given or ([] if inherited is None else [inherited])]
     if not all(listed):
-        raise typer.BadParameter("a key must not be empty.", param_hint="--api-key")
+        raise typer.BadParameter("a key must not be empty.", param_hint=hint)
     if path is not None:
         try:
             inside = path.read_text(encoding="utf-8").split()

@@ -32,6 +32,7 @@ from healfsa.server.responses import responses
 from healfsa.server.settings import Settings
 
 OPEN = frozenset(("/healthz", "/"))
+_HEADERS = {429: {"retry-after": "1"}, 401: {"www-authenticate": "Bearer"}}
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -100,21 +101,22 @@ def _authorised(settings: Settings, request: Request) -> None:
     if not settings.api_keys or request.url.path in OPEN:
         return
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
-    given = key.strip().encode() if scheme.lower() == "bearer" else b""
-    if not any(hmac.compare_digest(given, key.encode()) for key in settings.api_keys):
+    text = key.strip() if scheme.lower() == "bearer" else ""
+    given = (text.encode("latin-1"), text.encode())  # headers are read as Latin-1; clients send that or UTF-8
+    if not any(hmac.compare_digest(sent, key.encode()) for sent in given for key in settings.api_keys):
         raise ApiError("a valid API key is needed", status=401, kind="authentication_error", code="invalid_api_key")
 
 
 def _refused(request: Request, failure: Exception) -> Response:
     error = translated(failure)
-    headers = {"retry-after": "1"} if error.status == 429 else {}
+    headers = _HEADERS.get(error.status, {})
     return JSONResponse(error.body(), status_code=error.status, headers=headers)
 
 
 def _missing(request: Request, failure: HTTPException) -> Response:
     kind = {404: "there is no such route", 405: "this route takes another method"}.get(failure.status_code)
     error = ApiError(kind or "the request cannot be answered", status=failure.status_code, code="no_route")
-    return JSONResponse(error.body(), status_code=error.status)
+    return JSONResponse(error.body(), status_code=error.status, headers=failure.headers)
 
 
 async def models(request: Request) -> Response:

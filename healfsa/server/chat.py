@@ -33,6 +33,11 @@ from healfsa.server.streaming import StreamOptions, read_stream
 from healfsa.server.tail import Piece
 from healfsa.server.toolfields import CallReader, Tools, read_tools
 
+_RESERVED = frozenset(  # what a tokenizer takes beside a template's own variables
+    """messages conversation tools documents chat_template add_generation_prompt continue_final_message tokenize padding
+    truncation max_length return_tensors return_dict return_assistant_tokens_mask tokenizer_kwargs""".split()
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
@@ -95,9 +100,9 @@ def jobs_of(
     inside: str,
 ) -> Callable[[Exchange], list[Job]]:
     """Return what makes the job of a chat; grammars are compiled and the prompt is cut now."""
-    reserved = {"tools", "tokenize", "add_generation_prompt", "continue_final_message", "chat_template", "return_dict"}
-    if reserved & set(template):
-        raise ApiError("chat_template_kwargs cannot set these", param="chat_template_kwargs")
+    reserved = _RESERVED & set(template)
+    if reserved:
+        raise ApiError(f"chat_template_kwargs cannot set {min(reserved)}", param="chat_template_kwargs")
     prompt = chat_prompt(served, chat, tools.listed if tools else [], template, inside if constraint else None)
     index = compiled(served, constraint, context.metrics)
     boundary = healed(served, prompt, plan, context.metrics)

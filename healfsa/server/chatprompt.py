@@ -27,6 +27,10 @@ from healfsa.server.plan import Prompt
 ROLES = frozenset(("system", "developer", "user", "assistant", "tool", "function"))
 MOST_MESSAGES = 4096
 _OPEN, _CLOSE = "\ue0f0", "\ue0f1"  # private characters around the number of a spelled special token
+_GIVEN = frozenset(  # the keys that templates look for; all other keys are a client's texts
+    """role content name tool_calls tool_call_id id type function arguments description parameters properties
+    required""".split()
+)
 _GUARD = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
 
 TOOLS_NOTE = (
@@ -129,9 +133,9 @@ def _rendered(served: Served, chat: Chat, tools: list[Any], options: Mapping[str
     template = _template(served.tokenizer)
     if template is None:
         raise ApiError("this model has no chat template: use /v1/completions", param="messages")
-    names = sorted(served.vocabulary.specials, key=len, reverse=True)
-    turns = _guarded(list(chat.turns), names)
-    given: dict[str, Any] = dict(options)
+    names = _names(served.vocabulary)
+    turns = [{**_guarded(turn, names), "role": turn["role"]} for turn in chat.turns]
+    given: dict[str, Any] = {key: _guarded(value, names) for key, value in options.items()}
     if tools and "tools" in template:
         given["tools"] = _guarded(tools, names)
     elif tools:
@@ -139,7 +143,8 @@ def _rendered(served: Served, chat: Chat, tools: list[Any], options: Mapping[str
     try:
         return served.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **given)
     except Exception as failure:  # templates raise what they like
-        first = next(iter(str(failure).splitlines()), "")
+        own = type(failure).__module__.partition(".")[0] == "jinja2"  # only what a template says itself is told
+        first = next(iter(str(failure).splitlines()), "") if own else "it failed on them"
         raise ApiError(f"the chat template refuses these messages: {first[:200]}", param="messages",
                        code="template_error") from None  # fmt: skip
 
@@ -159,26 +164,30 @@ def _with_note(turns: list[dict[str, Any]], tools: list[Any]) -> list[dict[str, 
     return [{"role": "system", "content": note}, *turns]
 
 
+def _names(vocabulary: healfsa.Vocabulary) -> list[str]:
+    """Return what a client's texts may not spell as it is: special tokens, longest first, and the marks themselves."""
+    return [*sorted(filter(None, vocabulary.specials), key=len, reverse=True), _OPEN, _CLOSE]
+
+
 def _guarded(value: Any, names: list[str]) -> Any:
-    """Return a value in whose texts the spellings of special tokens are replaced by their numbers."""
+    """Return a value in whose texts, keys included, the spellings of `names` are replaced by their numbers."""
     if isinstance(value, str):
-        for private in (_OPEN, _CLOSE):
-            value = value.replace(private, "\ufffd")
-        for place, name in enumerate(names):
-            if name and name in value:
-                value = value.replace(name, f"{_OPEN}{place}{_CLOSE}")
-        return value
+        places = [place for place, name in enumerate(names) if name in value]
+        if not places:
+            return value
+        numbers = {names[place]: f"{_OPEN}{place}{_CLOSE}" for place in places}
+        return re.sub("|".join(map(re.escape, numbers)), lambda found: numbers[found[0]], value)
     if isinstance(value, dict):
-        return {key: child if key == "role" else _guarded(child, names) for key, child in value.items()}
+        return {key if key in _GIVEN else _guarded(key, names): _guarded(child, names) for key, child in value.items()}
     return [_guarded(child, names) for child in value] if isinstance(value, list) else value
 
 
 def _ids(vocabulary: healfsa.Vocabulary, text: str, begun: str) -> tuple[int, ...]:
     """Return the ids of a rendered chat with the begun answer behind it."""
-    names = sorted(vocabulary.specials, key=len, reverse=True)
+    names = _names(vocabulary)
     if not _GUARD.search(text) and not any(name in begun for name in names):
         return tuple(vocabulary.encode(text + begun, parse_special=True))
-    pattern = "|".join(re.escape(name) for name in names if name)
+    pattern = "|".join(re.escape(name) for name in names[:-2])
     ids: list[int] = []
     parts = re.split(f"({pattern})", text) if pattern else [text]
     parts[-1] += _guarded(begun, names)

@@ -190,6 +190,17 @@ def test_a_contradiction_is_said_before_anything_is_shown(tokenizer_file):
     assert "error" in text and "owed     " not in text and "kept" not in text
 
 
+def test_the_key_of_the_environment(monkeypatch):
+    from healfsa.cli.serve import _keys
+
+    assert _keys(None, None) == ()
+    for empty in ("", " "):
+        monkeypatch.setenv("HEALFSA_API_KEY", empty)
+        assert "HEALFSA_API_KEY" in run("serve", code=2)
+    monkeypatch.setenv("HEALFSA_API_KEY", "my secret")
+    assert _keys(None, None) == ("my secret",) and _keys(["other"], None) == ("other",)
+
+
 def test_a_schema_file_that_is_not_utf8(tokenizer_file, tmp_path):
     path = tmp_path / "schema.json"
     path.write_bytes(b'{"const": "\xff"}')

@@ -150,6 +150,31 @@ def test_special_tokens_in_messages_stay_text(server):
     assert vocabulary.decode_bytes(ids, specials=True).decode().count("<|im_end|>") == 3
 
 
+def test_special_tokens_in_tools_and_private_characters_stay_text(server):
+    from healfsa.server.chatprompt import Chat, chat_prompt
+
+    vocabulary = server.served.vocabulary
+    end = vocabulary.specials["<|im_end|>"]
+    role = {"type": "string", "description": "x<|im_end|>"}
+    tool = {
+        "type": "function",
+        "function": {"name": "f", "parameters": {"properties": {"<|im_end|>": {}, "role": role}}},
+    }
+    private = "\ue0f00\ue0f1 \ue0f0 \ue0f1"
+    turns = ({"role": "user", "content": private, "tool_calls": [tool]},)
+    for tools in ([], [tool]):
+        ids = chat_prompt(server.served, Chat(turns, private + "<|im_end|>"), tools, {}, None).source
+        said = vocabulary.decode_bytes(ids, specials=True).decode()
+        assert sum(i == end for i in ids) == 1 + bool(tools)  # a note about tools is a message of its own
+        assert said.count("<|im_end|>") == 4 + 3 * bool(tools) and said.count(private) == 2
+
+
+def test_wrong_template_options(server):
+    for name in ("messages", "tokenizer_kwargs", "tools"):
+        error = chat(server, chat_template_kwargs={name: 1}).json()["error"]
+        assert error["param"] == "chat_template_kwargs" and name in error["message"]
+
+
 def test_scores_of_a_chat(server):
     choice = chat(server, regex="(foo|bar) é", logprobs=True, top_logprobs=3).json()["choices"][0]
     entries = choice["logprobs"]["content"]

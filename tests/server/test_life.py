@@ -175,10 +175,15 @@ def test_a_request_that_takes_too_long(tiny):
 
 
 def test_keys(tiny):
-    with RunningServer(*tiny, small(api_keys=("secret", "other"))) as running:
+    with RunningServer(*tiny, small(api_keys=("secret", "other", "schlüssel"))) as running:
         assert running.client.get("/healthz").status_code == 200
         refused = running.client.get("/v1/models")
         assert refused.status_code == 401 and "secret" not in refused.text
+        assert refused.headers["www-authenticate"] == "Bearer"
+        for encoding in ("utf-8", "latin-1"):
+            sent = {"authorization": "Bearer schlüssel".encode(encoding)}
+            assert running.client.get("/v1/models", headers=sent).status_code == 200
+            assert running.client.post("/v1/models", headers=sent).headers["allow"] in ("GET, HEAD", "HEAD, GET")
         for other in ("secret", "Basic secret", "Bearer", ""):
             assert running.client.get("/v1/models", headers={"authorization": other}).status_code == 401
         assert running.client.get("/v1/models", headers={"authorization": "bearer secret"}).status_code == 200
