@@ -19,9 +19,10 @@ from typing import Any
 
 import healfsa
 from healfsa.errors import HealFSAError
+from healfsa.server import shapes
 from healfsa.server.catalogue import Served
 from healfsa.server.errors import ApiError, translated
-from healfsa.server.fields import Fields
+from healfsa.server.fields import Fields, whole
 from healfsa.server.plan import Prompt
 
 ROLES = frozenset(("system", "developer", "user", "assistant", "tool", "function"))
@@ -78,6 +79,8 @@ def _turn(message: Any, path: str) -> dict[str, Any]:
     """Return a message as templates expect it: text in one piece, arguments of calls as values."""
     if not isinstance(message, dict) or not isinstance(message.get("role"), str) or message["role"] not in ROLES:
         raise ApiError(f"{path} must be an object with a known role", param=path)
+    plain = {name: value for name, value in message.items() if name != "content"}
+    shapes.check(plain, shapes.MESSAGE, path)
     turn = {key: value for key, value in message.items() if value is not None}
     if turn["role"] == "developer":
         turn["role"] = "system"
@@ -97,9 +100,11 @@ def _content(content: Any, path: str) -> str:
     if not isinstance(content, list):
         raise ApiError(f"{path} must be a string or an array of text parts", param=path)
     for part in content:
-        if not isinstance(part, dict) or not isinstance(part.get("text"), str):
+        typed = isinstance(part, dict) and part.get("type", "text") in shapes.TEXTS
+        if not typed or not isinstance(part.get("text"), str):
             kind = part.get("type") if isinstance(part, dict) else type(part).__name__
             raise ApiError(f"{path}: only text can be read, not {kind!r}", param=path, code="unsupported_content")
+    shapes.check(content, [shapes.PART], path)
     return "".join(part["text"] for part in content)
 
 
@@ -111,8 +116,9 @@ def _call(call: Any, path: str) -> dict[str, Any]:
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ApiError(f"{path}: the arguments are not JSON", param=path) from None
+        whole(arguments, f"{path}.function.arguments")
     return {**call, "type": "function", "function": {**function, "arguments": arguments}}
 
 

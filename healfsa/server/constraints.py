@@ -148,12 +148,10 @@ def _formatted(reader: Constraints, inner: Fields, kind: str) -> Constraint | No
 
 
 def _json_format(reader: Constraints, inner: Fields, kind: str) -> Constraint:
-    for name in ("name", "description", "strict"):  # of the Responses API, where they lie flat
-        inner.raw(name)
+    _labels(inner)  # of the Responses API, where they lie flat
     wrapped = inner.inner("json_schema")
     if wrapped is not None:
-        for name in ("name", "description", "strict"):
-            wrapped.raw(name)
+        _labels(wrapped)
         schema, param = wrapped.raw("schema"), wrapped.path("schema")
         wrapped.finish(True)
     else:
@@ -163,6 +161,12 @@ def _json_format(reader: Constraints, inner: Fields, kind: str) -> Constraint:
     if kind == "json_schema":
         raise ApiError(f"{param} is missing", param=param)
     return reader.any_object(inner.path("type"))
+
+
+def _labels(fields: Fields) -> None:
+    """Read what a format says beside its schema; every schema is kept strictly."""
+    for name, kind in (("name", str), ("description", str), ("strict", bool)):
+        fields.get(name, kind)
 
 
 _STRUCTURED: dict[str, Callable[[Constraints, str, Any], Constraint]] = {
@@ -202,6 +206,8 @@ def _grammar_field(reader: Constraints, fields: Fields, name: str) -> Constraint
         return None
     if isinstance(value, dict):
         inner = Fields(value, name)
+        if not inner.has("type"):
+            raise inner.wrong("type", "is missing")
         made = _formatted(reader, inner, inner.get("type", str, "text"))
         inner.finish(True)
         return made

@@ -21,7 +21,7 @@ from starlette.requests import Request
 from healfsa.server.catalogue import Catalogue, Served
 from healfsa.server.errors import ApiError, busy
 from healfsa.server.exchange import Exchange, Mailbox
-from healfsa.server.fields import Fields, depth
+from healfsa.server.fields import Fields, depth, whole
 from healfsa.server.job import Job
 from healfsa.server.metrics import Metrics
 from healfsa.server.settings import Settings
@@ -85,7 +85,7 @@ class Context:
         Raises
         ------
         ApiError
-            The body is too large, no JSON object, or nested too deeply.
+            The body is too large, no JSON object, nested too deeply, or has texts that are none.
         """
         raw = await self._body(request)
         try:
@@ -96,6 +96,7 @@ class Context:
             raise ApiError("the body must be a JSON object", code="invalid_json")
         if not depth(value, self.settings.max_nesting):
             raise ApiError(f"the body is nested deeper than {self.settings.max_nesting}", code="too_deep")
+        whole(value)
         return Fields(value)
 
     async def _body(self, request: Request) -> bytes:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -47,6 +48,7 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "enable_response_messages": (False,),
 }  # fmt: skip
 
+_LONE = re.compile("[\ud800-\udfff]")
 _NAMES = {bool: "true or false", int: "an integer", float: "a number", str: "a string", list: "an array"}
 _NAMES[dict] = "an object"
 
@@ -145,7 +147,7 @@ def _shortly(value: float) -> str:
 def texts(fields: Fields, name: str, most: int, longest: int) -> tuple[str, ...]:
     """Return a field that is one string or an array of strings."""
     value = fields.raw(name)
-    listed = [value] if isinstance(value, str) else value or []
+    listed = [value] if isinstance(value, str) else [] if value is None else value
     if not isinstance(listed, list) or not all(isinstance(entry, str) for entry in listed):
         raise fields.wrong(name, "must be a string or an array of strings")
     if len(listed) > most:
@@ -153,6 +155,31 @@ def texts(fields: Fields, name: str, most: int, longest: int) -> tuple[str, ...]
     if any(len(entry.encode("utf-8", "surrogatepass")) > longest for entry in listed):
         raise fields.wrong(name, f"has an entry longer than {longest} bytes", "too_long")
     return tuple(entry for entry in listed if entry)
+
+
+def lone(value: Any, path: str = "") -> str | None:
+    """Return where a JSON value has half of a surrogate pair, which no text of Unicode has; None where it has none."""
+    if isinstance(value, str):
+        return path if _LONE.search(value) else None
+    inside: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, dict):
+        inside = value.items()
+    elif isinstance(value, list):
+        inside = enumerate(value)
+    for name, child in inside:
+        where = f"{path}[{name}]" if isinstance(name, int) else f"{path}.{name}" if path else name
+        found = lone(name, where) if isinstance(name, str) else None
+        found = lone(child, where) if found is None else found
+        if found is not None:
+            return found.encode("ascii", "backslashreplace").decode()
+    return None
+
+
+def whole(value: Any, path: str = "") -> None:
+    """Refuse a value with half of a surrogate pair."""
+    where = lone(value, path)
+    if where is not None:
+        raise ApiError(f"{where} has half of a surrogate pair", param=where, code="invalid_text")
 
 
 def depth(value: Any, most: int) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from healfsa.server import sse
+from healfsa.server import shapes, sse
 from healfsa.server.catalogue import Served
 from healfsa.server.chat import ChatRequest, Choice, jobs_of, prefill_inside
 from healfsa.server.chatprompt import read_chat
@@ -129,6 +129,8 @@ def _messages(fields: Fields) -> list[dict[str, Any]]:
 def _add(found: list[dict[str, Any]], item: Any, path: str) -> None:
     """Append one input item; calls that follow each other are one message."""
     kind = item.get("type", "message") if isinstance(item, dict) else None
+    if isinstance(kind, str) and kind in shapes.ITEMS:
+        shapes.check(item, shapes.ITEMS[kind], path)
     if kind == "message":
         found.append({**_kept(item, ("role", "prefix")), "content": _text(item.get("content"), path)})
     elif kind == "function_call":
@@ -154,7 +156,9 @@ def _text(content: Any, path: str) -> str:
         return content or ""
     if not isinstance(content, list) or not all(isinstance(p, dict) and p.get("type") in _PARTS for p in content):
         raise ApiError(f"{path}: only text can be read", param=path, code="unsupported_content")
-    return "".join(str(part.get("text", "")) for part in content)
+    if not all(isinstance(part.get("text"), str) for part in content):
+        raise ApiError(f"{path}: a part must have a text", param=path)
+    return "".join(part["text"] for part in content)
 
 
 def _told(fields: Fields, name: str, budget: int | None) -> dict[str, Any]:
@@ -163,7 +167,7 @@ def _told(fields: Fields, name: str, budget: int | None) -> dict[str, Any]:
         "model": name,
         "instructions": fields.raw("instructions"),
         "max_output_tokens": budget,
-        "metadata": fields.raw("metadata") or {},
+        "metadata": fields.get("metadata", dict, {}),
         "parallel_tool_calls": fields.get("parallel_tool_calls", bool, True),
         "previous_response_id": None,
         "store": False,

@@ -15,6 +15,7 @@ from typing import Any
 from healfsa.errors import GrammarError, HealFSAError
 from healfsa.library import Arguments, CallBegin, Content, Parser, Reasoning, ToolCalls, recognise, tool_calls
 from healfsa.library.events import Event
+from healfsa.server import shapes
 from healfsa.server.budget import watch
 from healfsa.server.catalogue import Served
 from healfsa.server.constraints import Constraint
@@ -106,6 +107,7 @@ def read_tools(
         Tools that are none, a choice of a tool that is not there, or a schema that cannot be enforced.
     """
     listed = fields.get("tools", list, [])
+    shapes.check(listed, [shapes.TOOL], fields.path("tools"))
     choice = _read_choice(fields)
     parallel = fields.get("parallel_tool_calls", bool, True)
     if len(listed) > settings.max_tools:
@@ -132,6 +134,9 @@ def _read_choice(fields: Fields) -> Any:
     choice = fields.raw("tool_choice")
     listed: list[Any] = [choice]
     if isinstance(choice, dict):
+        if not choice:
+            raise fields.wrong("tool_choice", "must be none, auto, required, or an object that names a function")
+        shapes.check(choice, shapes.CHOICE, fields.path("tool_choice"))
         inner = choice.get("allowed_tools", choice)
         named = inner.get("tools", []) if isinstance(inner, dict) else None
         entries = [choice, *named] if isinstance(named, list) else [None]
