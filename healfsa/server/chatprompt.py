@@ -66,7 +66,8 @@ def read_chat(fields: Fields) -> Chat:
     if continues and new_turn:
         raise fields.wrong("continue_final_message", "and add_generation_prompt cannot both be true")
     if (continues or marked) and last["role"] != "assistant":
-        raise ApiError("only a message of the assistant can be continued", param="messages")
+        param = "continue_final_message" if continues else f"messages[{len(turns) - 1}].prefix"
+        raise ApiError("only a message of the assistant can be continued", param=param)
     by_place = last["role"] == "assistant" and not last.get("tool_calls") and continues is None and not new_turn
     if continues or marked or by_place:
         return Chat(tuple(turns[:-1]), last.get("content") or "", True)

@@ -75,7 +75,12 @@ def read(context: Context, fields: Fields) -> Wanted:
     plan = read_plan(fields, served, settings, budget, _logprobs(fields))
     if plan.choices != 1:
         raise fields.wrong("n", "can only be 1 here")
-    chat = read_chat(Fields({"messages": _messages(fields)}))
+    messages = _messages(fields)
+    try:
+        chat = read_chat(Fields({"messages": messages}))
+    except ApiError as failure:  # the client knows no messages
+        failure.param = "input"
+        raise
     constraint = _constraint(Constraints(settings, served.vocabulary), fields)
     offered = read_tools(fields, served, settings, constraint)
     tools = offered if isinstance(offered, Tools) else None

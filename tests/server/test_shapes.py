@@ -58,6 +58,8 @@ WRONG = [
     (*given(input=[{"role": "user", "content": [{"type": "input_text", "text": [1]}]}]), "input[0].content[0].text"),
     (*given(input=[{"role": "user", "content": "a", "contnt": 1}]), "input[0].contnt"),
     (*given(metadata=5), "metadata"),
+    (*given(input=[{"role": "nobody", "content": "a"}]), "input"),
+    (*asked(continue_final_message=True), "continue_final_message"),
 ]
 
 
