@@ -177,6 +177,7 @@ class Job:
     submitted: float = field(default_factory=time.monotonic)
     number: int = field(default_factory=lambda: next(_numbers))
     _gone: threading.Event = field(default_factory=threading.Event)
+    _left: bool = False
 
     def cancel(self) -> None:
         """Say that nobody listens any more."""
@@ -186,6 +187,11 @@ class Job:
     def is_cancelled(self) -> bool:
         """Whether nobody listens any more."""
         return self._gone.is_set()
+
+    def leave(self) -> int:
+        """Return 1 when a backend first drops a job whose listener is gone, 0 for its other choices."""
+        first, self._left = not self._left, True
+        return int(first)
 
     @property
     def running(self) -> list[Sequence]:

@@ -170,7 +170,7 @@ class Scheduler:
 
     def _is_wanted(self, job: Job, now: float) -> bool:
         if job.is_cancelled:
-            self.metrics.cancelled.labels(self.name).inc()
+            self.metrics.cancelled.labels(self.name).inc(job.leave())
             return False
         if now > job.deadline and job.running:
             job.fail(too_late(self.settings.request_seconds))

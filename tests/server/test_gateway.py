@@ -12,6 +12,8 @@ from server_toy import RunningServer, toy_tokenizer
 
 import healfsa
 
+STOP_TYPES = {None: "none", "stop": "eos", "length": "limit"}
+
 
 def written(rules: str, seed: int = 0) -> str:
     """Return a text that keeps GBNF rules: what an honest upstream would write."""
@@ -25,6 +27,8 @@ class Fake:
         self.kind = kind
         self.bodies: list[dict] = []
         self.answer = None
+        self.reason = "stop"
+        self.raw = None  # a line in place of the last event
 
     def app(self):
         from starlette.applications import Starlette
@@ -55,7 +59,7 @@ class Fake:
         for character in text:
             whole += character
             yield f"data: {json.dumps(self.event(character, whole, None))}\n\n"
-        yield f"data: {json.dumps(self.event('', whole, 'stop'))}\n\n"
+        yield f"data: {self.raw or json.dumps(self.event('', whole, self.reason))}\n\n"
         yield "data: [DONE]\n\n"
 
     def event(self, text, whole, reason):
@@ -63,7 +67,7 @@ class Fake:
             return {"choices": [{"index": 0, "text": text, "finish_reason": reason}]}
         if self.kind == "sglang":
             return {"text": whole, "meta_info": {"finish_reason": reason and {"type": reason}}}
-        return {"content": text, "stop": bool(reason), "stop_type": "eos" if reason else "none"}
+        return {"content": text, "stop": bool(reason), "stop_type": STOP_TYPES.get(reason, reason)}
 
 
 @pytest.fixture(scope="module", params=["vllm", "sglang", "llamacpp"])
@@ -83,7 +87,8 @@ def gateway(request):
 
 @pytest.fixture
 def fake(gateway):
-    gateway[0].answer = None
+    gateway[0].answer = gateway[0].raw = None
+    gateway[0].reason = "stop"
     gateway[0].bodies.clear()
     return gateway[0]
 
@@ -221,3 +226,53 @@ def test_folded_rules_are_the_grammar(pattern):
 def test_exact_weights_are_not_to_be_had(gateway, fake):
     answer = gateway[1].post("/v1/completions", prompt="x.re", heal="exact", max_tokens=5)
     assert answer.status_code == 400 and answer.json()["error"]["param"] == "heal" and not fake.bodies
+
+
+@pytest.mark.parametrize("reason", ["abort", "error", "content_filter"])
+def test_an_answer_that_was_given_up_is_no_answer(gateway, fake, reason):
+    fake.answer, fake.reason = "half an ans", reason
+    options = {"prompt": "x ", "heal": "off", "max_tokens": 50}
+    answer = gateway[1].post("/v1/completions", **options)
+    assert answer.status_code == 502 and answer.json()["error"]["code"] == "upstream_error"
+    values, done = gateway[1].stream("/v1/completions", **options)
+    assert values[-1]["error"]["code"] == "upstream_error" and done
+
+
+@pytest.mark.parametrize("raw", ["{", "[1]", '{"choices": 5, "text": 5, "content": 5}', '{"choices": [{"text": 5}]}'])
+def test_what_an_upstream_may_send_is_never_our_fault(gateway, fake, raw):
+    fake.answer, fake.raw = "half", raw
+    answer = gateway[1].post("/v1/completions", prompt="x ", heal="off", max_tokens=50)
+    assert answer.status_code == 502 and answer.json()["error"]["code"] == "upstream_error"
+
+
+def test_a_refused_field_is_named(gateway, fake):
+    answer = gateway[1].post("/v1/completions", prompt="x ", min_tokens=2, max_tokens=5)
+    if fake.kind == "llamacpp":
+        assert answer.status_code == 400 and answer.json()["error"]["param"] == "min_tokens"
+
+
+def test_a_burst_is_bounded_and_one_client_is_one_job(gateway, monkeypatch):
+    """What was submitted counts before it gets its turn."""
+    from types import SimpleNamespace
+
+    from healfsa.server import Metrics, Settings
+    from healfsa.server.errors import ApiError
+    from healfsa.server.gateway.backend import Upstream
+
+    async def never(*given):
+        await asyncio.sleep(0.05)
+
+    async def burst():
+        upstream = Upstream("http://no", None, "m", None, Settings(rows=4, queue=4), Metrics())
+        monkeypatch.setattr(upstream, "_run", never)
+        refused = 0
+        for _ in range(14):
+            try:
+                upstream.submit([SimpleNamespace(sequences=[1], ready=[{}])])
+            except ApiError as failure:
+                refused += failure.status == 429
+        assert upstream.load == (8, 0)
+        await asyncio.sleep(0.2)
+        return refused, upstream.load
+
+    assert asyncio.run(burst()) == (6, (0, 0))

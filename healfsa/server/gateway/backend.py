@@ -61,13 +61,12 @@ class Upstream:
         self._client: httpx.AsyncClient | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         metrics.begin(name)
-        self._running = 0
         self._closing = False
 
     @property
     def load(self) -> tuple[int, int]:
         """Choices that run upstream; nothing waits here."""
-        return self._running, 0
+        return len(self._tasks), 0
 
     def prepare(self, job: Job) -> None:
         """Write the requests of a job; its grammar as rules takes long enough to stop an event loop."""
@@ -85,13 +84,22 @@ class Upstream:
         if self._closing:
             raise closing()
         wanted = sum(len(job.sequences) for job in jobs)
-        if self._running and self._running + wanted > self._settings.rows + self._settings.queue:
-            raise busy(self._running)
+        running = len(self._tasks)  # what was submitted counts at once, not when it gets its turn
+        if running and running + wanted > self._settings.rows + self._settings.queue:
+            raise busy(running)
         for job in jobs:
             for sequence, body in zip(job.sequences, job.ready):
                 task = asyncio.get_running_loop().create_task(self._run(job, sequence, body))
                 self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                task.add_done_callback(self._ended)
+        self._show()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._show()
+
+    def _show(self) -> None:
+        self._metrics.rows.labels(self._name).set(len(self._tasks))
 
     def close(self, seconds: float = 30.0) -> None:
         """Take nothing new; what runs belongs to requests, which have ended by now."""
@@ -107,8 +115,6 @@ class Upstream:
         return self._dialect.body(Ask(self._model, job.ids, sampling, sequence.ends, tokens, seed, rules))
 
     async def _run(self, job: Job, sequence: Sequence, body: dict[str, Any]) -> None:
-        self._running += 1
-        self._metrics.rows.labels(self._name).set(self._running)
         try:
             if sequence.ends.budget <= 0:
                 self._tell(job, sequence, sequence.end("length"))
@@ -122,9 +128,6 @@ class Upstream:
             self._fail(job, _bad_gateway("the upstream cannot be reached, or broke off"))
         except Exception as failure:
             self._fail(job, translated(failure))
-        finally:
-            self._running -= 1
-            self._metrics.rows.labels(self._name).set(self._running)
 
     def _fail(self, job: Job, error: ApiError) -> None:
         job.fail(error)
@@ -140,12 +143,12 @@ class Upstream:
         first = True
         async for event in self._events(body):
             if job.is_cancelled:
-                self._metrics.cancelled.labels(self._name).inc()
+                self._metrics.cancelled.labels(self._name).inc(job.leave())
                 return
             if first:
                 self._metrics.first.labels(self._name).observe(time.monotonic() - job.submitted)
                 first = False
-            self._tell(job, sequence, heard(sequence, read(event)))
+            self._tell(job, sequence, heard(sequence, _understood(read, event)))
             self._metrics.tokens.labels(self._name).inc()
             if sequence.finished is not None:
                 return
@@ -164,10 +167,23 @@ class Upstream:
 
 
 def _parsed(data: str) -> dict[str, Any]:
-    value = json.loads(data)
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        raise _bad_gateway("the upstream sent what is no JSON") from None
     if not isinstance(value, dict) or "error" in value:
         raise _bad_gateway("the upstream reported an error")
     return value
+
+
+def _understood(read: Callable[[dict[str, Any]], Said], event: dict[str, Any]) -> Said:
+    """Return what an event says; its text must be text."""
+    try:
+        said = read(event)
+        said.text.encode()
+        return said
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        raise _bad_gateway("the upstream sent an event that cannot be read") from None
 
 
 async def _refusal(response: httpx.Response) -> ApiError:
@@ -203,7 +219,10 @@ def heard(sequence: Sequence, said: Said) -> list[Any]:
         return events + sequence.end("stop", sequence.tail.met.decode("utf-8", "replace"))
     if sequence.matcher.is_accepting and not sequence.matcher.index.has_next(sequence.matcher.state):
         return events + sequence.end("stop", ended=True)
-    if said.reason is not None and said.reason != "length":
+    if said.reason not in (None, "stop", "length"):
+        log.warning("the upstream gave up: %s", str(said.reason)[:200])
+        raise _bad_gateway("the upstream gave the answer up before its end")
+    if said.reason == "stop":
         if not sequence.matcher.is_accepting:
             raise _bad_gateway("the upstream ended its text where the grammar does not")
         return events + sequence.end("stop", ended=True)

@@ -33,7 +33,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """New text, and how the text ended ("stop", "length") if it did."""
+    """New text, and how the text ended if it did: "stop", "length", or the upstream's word for another end."""
 
     text: str
     reason: str | None = None
@@ -100,9 +100,9 @@ def _sglang_reader() -> Callable[[dict[str, Any]], Said]:
 
 def _llamacpp(ask: Ask) -> dict[str, Any]:
     how, ends = ask.sampling, ask.ends
-    if ends.stops or ends.least:
-        raise ApiError("stop_token_ids and min_tokens cannot be passed on to llama.cpp", param="stop_token_ids",
-                       code="unsupported_field")  # fmt: skip
+    for name, given in (("stop_token_ids", ends.stops), ("min_tokens", ends.least)):
+        if given:
+            raise ApiError(f"{name} cannot be passed on to llama.cpp", param=name, code="unsupported_field")
     body: dict[str, Any] = {
         "prompt": list(ask.ids), "n_predict": ask.tokens, "stream": True, "cache_prompt": True,
         "temperature": how.temperature, "top_p": how.top_p, "top_k": how.top_k, "min_p": how.min_p,
@@ -117,7 +117,9 @@ def _llamacpp_reader() -> Callable[[dict[str, Any]], Said]:
     def read(event: dict[str, Any]) -> Said:
         reason = None
         if event.get("stop"):
-            reason = "length" if event.get("stop_type") == "limit" or event.get("stopped_limit") else "stop"
+            kind = event.get("stop_type") or "eos"  # older servers only have flags
+            reason = {"limit": "length", "eos": "stop", "word": "stop"}.get(kind, kind)
+            reason = "length" if event.get("stopped_limit") else reason
         return Said(event.get("content") or "", reason)
 
     return read
