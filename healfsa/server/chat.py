@@ -24,7 +24,7 @@ from healfsa.server.constraints import Constraint, Constraints
 from healfsa.server.context import Context, new_id, now
 from healfsa.server.covers import covers_of
 from healfsa.server.errors import ApiError
-from healfsa.server.exchange import Exchange, counted, gathered, usage
+from healfsa.server.exchange import Exchange, counted, counts_of, gathered, usage
 from healfsa.server.fields import Fields
 from healfsa.server.job import Finished, Job
 from healfsa.server.plan import MOST_LOGPROBS, Plan, compiled, healed, make_job, read_plan
@@ -238,6 +238,7 @@ async def _stream(wanted: ChatRequest, exchange: Exchange, head: dict[str, Any])
         yield chunk(number, {"role": "assistant", "content": wanted.begun})
     async for _, number, event in exchange.events():
         if isinstance(event, Piece):
+            counts[0, number] = counts.get((0, number), 0) + counts_of(event)
             scores = _scored(wanted, event.tokens)
             for place, delta in enumerate(made[number].deltas(event) or ([{}] if scores else [])):
                 yield chunk(number, delta, scores=scores if place == 0 else None)

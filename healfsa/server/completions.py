@@ -20,7 +20,7 @@ from healfsa.server.constraints import Constraints
 from healfsa.server.context import Context, new_id, now
 from healfsa.server.covers import covers_of
 from healfsa.server.errors import ApiError
-from healfsa.server.exchange import Exchange, counted, gathered, usage
+from healfsa.server.exchange import Exchange, counted, counts_of, gathered, usage
 from healfsa.server.fields import Fields
 from healfsa.server.job import Event, Finished, Job, PromptScores
 from healfsa.server.plan import MOST_LOGPROBS, Plan, Prompt, compiled, healed, make_job, read_plan, with_ending
@@ -98,7 +98,8 @@ def _scores(wanted: Completion, exchange: Exchange, place: int) -> CompletionSco
     """Return the collector of one choice's log-probabilities, if they are asked for."""
     if wanted.plan.sampling.logprobs is None:
         return None
-    return CompletionScores(wanted.served.vocabulary, exchange.jobs[place], wanted.echo, wanted.prompts[place].text)
+    prompt = wanted.prompts[place]
+    return CompletionScores(wanted.served.vocabulary, exchange.jobs[place], wanted.echo, prompt.text, prompt.lead)
 
 
 async def _whole(wanted: Completion, exchange: Exchange, head: dict[str, Any], request: Request) -> dict[str, Any]:
@@ -130,12 +131,11 @@ class _Streamed:
         self.wanted = wanted
         self.exchange = exchange
         self.counts: dict[tuple[int, int], int] = {}
-        self._prompt_scores: dict[int, PromptScores] = {}
         self._collectors: dict[tuple[int, int], CompletionScores | None] = {}
 
     def opening(self) -> list[dict[str, Any]]:
         """Return the first chunk of each choice: the prompt where it is echoed, else nothing yet."""
-        if not self.wanted.echo:
+        if not self.wanted.echo or self.wanted.plan.scores is not None:
             return []
         return [
             choice(place * self.wanted.plan.choices + number, prompt.text, None, None)
@@ -143,22 +143,35 @@ class _Streamed:
             for number in range(self.wanted.plan.choices)
         ]
 
-    def chunk(self, place: int, number: int, event: Event) -> dict[str, Any] | None:
-        """Return the choice entry of an event."""
-        index = place * self.wanted.plan.choices + number
+    def echoed(self, place: int, event: PromptScores) -> list[dict[str, Any]]:
+        """Return the first chunk of each choice of a prompt: the prompt with its scores."""
+        text, entries = self.wanted.prompts[place].text, []
+        for number in range(self.wanted.plan.choices):
+            collector = self._collectors[place, number] = _scores(self.wanted, self.exchange, place)
+            scores = collector.take(event, ()) if collector else None
+            entries.append(choice(place * self.wanted.plan.choices + number, text, scores, None))
+        return entries
+
+    def chunks(self, place: int, number: int, event: Event) -> list[dict[str, Any]]:
+        """Return the choice entries of an event."""
         if isinstance(event, PromptScores):
-            self._prompt_scores[place] = event
-            return None
+            return self.echoed(place, event)
+        entry = self._chunk(place, number, event)
+        return [entry] if entry else []
+
+    def _chunk(self, place: int, number: int, event: Event) -> dict[str, Any] | None:
+        index = place * self.wanted.plan.choices + number
         if isinstance(event, Finished):
             self.counts[place, number] = event.tokens
             return choice(index, "", None, event)
         if not isinstance(event, Piece):
             return None
         key = (place, number)
+        self.counts[key] = self.counts.get(key, 0) + counts_of(event)
         if key not in self._collectors:
             self._collectors[key] = _scores(self.wanted, self.exchange, place)
         collector = self._collectors[key]
-        scores = collector.take(self._prompt_scores.get(place), event.tokens) if collector else None
+        scores = collector.take(None, event.tokens) if collector else None
         return choice(index, event.text, scores, None) if event.text or scores else None
 
 
@@ -167,8 +180,7 @@ async def _stream(wanted: Completion, exchange: Exchange, head: dict[str, Any]) 
     for first in streamed.opening():
         yield sse.data({**head, "choices": [first]} | wanted.stream.running(exchange, {}))
     async for place, number, event in exchange.events():
-        entry = streamed.chunk(place, number, event)
-        if entry is not None:
+        for entry in streamed.chunks(place, number, event):
             yield sse.data({**head, "choices": [entry]} | wanted.stream.running(exchange, streamed.counts))
     if wanted.stream.usage:
         yield sse.data({**head, "choices": [], "usage": usage(exchange, streamed.counts)})

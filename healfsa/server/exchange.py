@@ -160,6 +160,11 @@ async def _left(request: Request, exchange: Exchange) -> None:
     exchange.queue.put_nowait((0, -1, Failed(gone)))
 
 
+def counts_of(piece: Piece) -> int:
+    """Return how many counted tokens ended in a piece: all but those that only spell the prompt's end."""
+    return sum(bool(token.data) or not token.hidden for token in piece.tokens)
+
+
 def usage(exchange: Exchange, counts: dict[tuple[int, int], int]) -> dict[str, Any]:
     """Return OpenAI's usage object; `counts` are the tokens by (job, choice)."""
     prompt = sum(len(job.boundary.prompt_ids) or len(job.ids) for job in exchange.jobs)

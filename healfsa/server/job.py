@@ -34,7 +34,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class PromptScores:
-    """Log-probabilities of the kept prompt tokens, the first one's unknown."""
+    """Log-probabilities of the prompt's own tokens behind the first one."""
 
     choices: tuple[Choice, ...]
 
@@ -158,6 +158,8 @@ class Job:
         What may follow the prompt, for backends that pass it on.
     covers : Covers or None
         Covers of the owed bytes, for backends that read them with the prompt.
+    scored : tuple of int
+        The prompt's own ids, as the client knows them, that `scores` are about.
     ready : object
         What the backend made of the job before it was queued.
     """
@@ -171,6 +173,7 @@ class Job:
     reuse: bool = True
     grammar: healfsa.Grammar | None = None
     covers: Any = None
+    scored: tuple[int, ...] = ()
     ready: Any = None
     flush: Callable[[], None] = lambda: None  # tell the listener that the sink was given something
     cached: int = 0

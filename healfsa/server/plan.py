@@ -48,7 +48,8 @@ class Prompt:
     """One prompt: what `Engine.heal` takes, how, what of it lies inside the grammar, and what follows the answer.
 
     `source` is text or ids; `ending` are the first bytes of what follows, already in the client's hands; `behind` are
-    ids that the model reads behind the cut prompt (markers and a suffix); `text` is the prompt to echo.
+    ids that the model reads behind the cut prompt (markers and a suffix); `text` is the prompt to echo,
+    `lead` how many ids stand in front of it.
     """
 
     source: str | Items[int]
@@ -57,6 +58,7 @@ class Prompt:
     ending: bytes = b""
     behind: tuple[int, ...] = ()
     text: str = ""
+    lead: int = 0
 
 
 def read_plan(fields: Fields, served: Served, settings: Settings, budget: int | None, logprobs: int | None) -> Plan:
@@ -195,6 +197,7 @@ def make_job(
     covers: Any = None,
 ) -> Job:
     """Return the job of a healed prompt; `shown` are special tokens that are written into the text by name."""
+    scored = () if plan.scores is None else boundary.prompt_ids
     if prompt.behind:
         keep, given = boundary.keep + prompt.behind, boundary.prompt_ids + prompt.behind
         boundary = replace(boundary, keep=keep, prompt_ids=given)
@@ -210,7 +213,7 @@ def make_job(
             raise translated(failure, "prompt") from None
         tail = Tail(skip, plan.stops, begun, prompt.ending)
         sequences.append(Sequence(number, matcher, Sampler(plan.sampling, number), tail, ends, shown))
-    return Job(boundary, tuple(ids), sequences, sink, plan.deadline, plan.scores, plan.reuse, grammar, covers)
+    return Job(boundary, tuple(ids), sequences, sink, plan.deadline, plan.scores, plan.reuse, grammar, covers, scored)
 
 
 def _shown_part(vocabulary: healfsa.Vocabulary, boundary: healfsa.Boundary) -> tuple[int, bytes]:

@@ -97,8 +97,9 @@ def _filled(served: Served, source: Any, suffix: str, prefill: str | None) -> Pr
     start = [] if vocabulary.bos_id is None else [vocabulary.bos_id]
     shown = shown_text(vocabulary, source)
     if behind_first:
-        return Prompt((*start, behind, *back, before, *front), {}, prefill, ending, text=shown)
-    return Prompt((*start, before, *front), {}, prefill, ending, (behind, *back, middle), shown)
+        lead = (*start, behind, *back, before)
+        return Prompt((*lead, *front), {}, prefill, ending, text=shown, lead=len(lead))
+    return Prompt((*start, before, *front), {}, prefill, ending, (behind, *back, middle), shown, len(start) + 1)
 
 
 def _markers(vocabulary: healfsa.Vocabulary) -> tuple[int, int, int, bool]:

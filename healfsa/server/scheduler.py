@@ -25,7 +25,7 @@ from healfsa.server.covers import Covers, Drawing
 from healfsa.server.errors import ApiError, broken, busy, closing, too_late, translated
 from healfsa.server.job import Job, PromptScores, Sequence
 from healfsa.server.metrics import Metrics
-from healfsa.server.prefixes import LEAST, PrefixStore
+from healfsa.server.prefixes import LEAST, PrefixStore, common
 from healfsa.server.sampling import Choice, describe
 from healfsa.server.settings import Settings
 
@@ -69,8 +69,9 @@ class Scheduler:
     def prepare(self, job: Job) -> None:
         """Refuse a job that is too large for this model."""
         room = min(self._rows.context, self.settings.cache_tokens)
-        if len(job.ids) >= room:
-            raise ApiError(f"the prompt has {len(job.ids)} tokens; the model can take {room - 1}", param="prompt",
+        length = max(len(job.ids), len(job.scored))
+        if length >= room:
+            raise ApiError(f"the prompt has {length} tokens; the model can take {room - 1}", param="prompt",
                            code="context_length_exceeded")  # fmt: skip
         if len(job.sequences) > self.settings.rows:
             raise ApiError(f"{len(job.sequences)} choices; at most {self.settings.rows} run at once", param="n")
@@ -211,7 +212,9 @@ class Scheduler:
         kept, reuse = self._prefixes.find(job.ids) if job.reuse and job.scores is None else (None, 0)
         if job.covers is not None and not (job.covers.weighted or self._rows.takes_trees):
             job.covers = None
-        reading = self._rows.read(job.ids, kept, reuse, job.covers.tree if job.covers else None)
+        tree = job.covers.tree if job.covers else None
+        apart = bool(job.scored) and job.scored != job.ids  # the prompt's own tokens are read first, for their scores
+        reading = self._rows.read(job.scored) if apart else self._rows.read(job.ids, kept, reuse, tree)
         job.cached = reading.done
         self.metrics.prompt_tokens.labels(self.name).inc(len(job.ids))
         self.metrics.cached_tokens.labels(self.name).inc(reading.done)
@@ -231,15 +234,20 @@ class Scheduler:
             entry[0].fail(broken())
 
     def _read(self, job: Job, reading: Any, scores: list[Choice]) -> None:
-        every = job.scores is not None
+        every = job.scores is not None and tuple(reading.ids) == (job.scored or job.ids)
         logits = reading.advance(self.settings.chunk, every)
-        if job.scores is not None and logits is not None:
+        if every and job.scores is not None and logits is not None:
             scores += _scores(logits, reading, job.scores)
         if reading.done < len(reading.ids):
             self._reading.append((job, reading, scores))
             return
         if every:
             job.tell(-1, [PromptScores(tuple(scores))])
+            if job.scored and job.scored != job.ids:
+                same = common(np.asarray(job.scored), np.asarray(job.ids))
+                tree = job.covers.tree if job.covers else None
+                self._reading.append((job, self._rows.read(job.ids, reading.kept(), same, tree), scores))
+                return
         if job.reuse and len(job.ids) > LEAST and not self._prefixes.holds(job.ids):
             self._prefixes.add(job.ids, reading.kept())
         if logits is not None:

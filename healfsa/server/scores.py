@@ -1,13 +1,14 @@
 """Log-probabilities in OpenAI's two shapes.
 
 In: tokens with their scores. Out: the `logprobs` object of completions, the entries of chats.
-Idea: a token is shown by what it writes behind the prompt; tokens that only spell the prompt's end again are left out,
-    except where the prompt itself is echoed. Offsets count characters of the answer's text.
+Idea: an echoed prompt is listed in its own tokens; a token behind it is shown by what it writes there, and those that
+    only spell the prompt's end again are left out. Offsets count characters of the answer's text.
 Not here: computing them (sampling).
 """
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -58,46 +59,60 @@ class CompletionScores:
         Whether the prompt's tokens come first.
     text : str
         The echoed prompt.
+    lead : int
+        How many of the prompt's ids stand in front of that text.
     """
 
-    def __init__(self, vocabulary: healfsa.Vocabulary, job: Job, echo: bool, text: str) -> None:
+    def __init__(self, vocabulary: healfsa.Vocabulary, job: Job, echo: bool, text: str, lead: int = 0) -> None:
         self._vocabulary = vocabulary
         self._job = job
         self._echo = echo
+        self._text, self._lead = text if echo else "", lead
         self._offset = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._begun = False
 
     def take(self, prompt: PromptScores | None, tokens: Iterable[Written]) -> dict[str, Any] | None:
         """Return the object for more tokens; None where there is none."""
-        entries: list[tuple[str, Choice]] = []
-        if self._echo and not self._begun and prompt is not None:
-            first = self._job.ids[0]
-            known = [Choice(first), *prompt.choices]
-            entries += [(spelled(self._vocabulary, choice.token), choice) for choice in known]
-        self._begun = True
+        entries: list[tuple[str, Choice, int]] = []
+        if not self._begun:
+            self._begun = True
+            if self._echo and prompt is not None and self._job.scored:
+                known = [Choice(self._job.scored[0]), *prompt.choices]
+                entries += [self._known(choice) for choice in known[self._lead :]]
+            self._offset = len(self._text)
         for token in tokens:
-            whole = token.hidden and self._echo
-            if token.data or not token.hidden or whole:
-                text = spelled(self._vocabulary, token.choice.token) if whole else self._visible(token)
-                entries.append((text, token.choice))
+            if token.data or not token.hidden:
+                entries.append((self._visible(token), token.choice, self._passed(token.data)))
         return self._object(entries) if entries else None
+
+    def _known(self, choice: Choice) -> tuple[str, Choice, int]:
+        """Return the entry of a prompt's token; names of specials count where the text spells them."""
+        name, data = spelled(self._vocabulary, choice.token), self._vocabulary.bytes_of(choice.token)
+        if data is None:
+            data = name.encode() if self._text.startswith(name, self._offset) else b""
+        elif not self._offset and data[:1] == b" " and not self._text.startswith(" "):
+            data = data[1:]  # the space that some tokenizers put in front
+        return name, choice, self._passed(data)
+
+    def _passed(self, data: bytes) -> int:
+        """Return where bytes begin in the text, in whole characters, and go past them."""
+        offset = self._offset
+        self._offset += len(self._decoder.decode(data))
+        return offset
 
     def _visible(self, token: Written) -> str:
         return shown(token.data) if token.data else spelled(self._vocabulary, token.choice.token)
 
-    def _object(self, entries: list[tuple[str, Choice]]) -> dict[str, Any]:
-        offsets = []
-        for text, _ in entries:
-            offsets.append(self._offset)
-            self._offset += len(text)
+    def _object(self, entries: list[tuple[str, Choice, int]]) -> dict[str, Any]:
         return {
-            "tokens": [text for text, _ in entries],
-            "token_logprobs": [choice.logprob for _, choice in entries],
+            "tokens": [text for text, _, _ in entries],
+            "token_logprobs": [choice.logprob for _, choice, _ in entries],
             "top_logprobs": [
                 {text: p for text, _, p in others(self._vocabulary, choice)} if choice.logprob is not None else None
-                for _, choice in entries
+                for _, choice, _ in entries
             ],
-            "text_offset": offsets,
+            "text_offset": [offset for _, _, offset in entries],
         }
 
 

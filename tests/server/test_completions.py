@@ -224,3 +224,36 @@ def test_figures(server):
     for name in ("queue_waiting", "mask_microseconds", "first_mask_milliseconds", "prompts_healed", "tokens_cached"):
         assert name in text
     assert server.client.get("/healthz").json()["status"] == "ok"
+
+
+def test_an_echoed_prompt_is_listed_whole(server):
+    """In its own tokens, healed or not, streamed or not; what follows is what was written behind it."""
+    vocabulary = server.served.vocabulary
+    for prompt in ("The company hired an intermed", "x", "foo é京 <|im_start|>foo ba"):
+        own = vocabulary.encode(prompt, parse_special=True)
+        for budget in (0, 2):
+            options = {"prompt": prompt, "max_tokens": budget, "echo": True, "logprobs": 1, "temperature": 0}
+            whole = server.post("/v1/completions", **options).json()["choices"][0]
+            scores = whole["logprobs"]
+            unhealed = server.post("/v1/completions", heal="off", **options).json()["choices"][0]["logprobs"]
+            assert scores["tokens"][: len(own)] == unhealed["tokens"][: len(own)]
+            assert scores["token_logprobs"][0] is None
+            pairs = zip(scores["token_logprobs"][1 : len(own)], unhealed["token_logprobs"][1 : len(own)])
+            assert all(abs(one - other) < 1e-3 for one, other in pairs)
+            assert len(scores["tokens"]) <= len(own) + budget
+            assert "".join(scores["tokens"][len(own) :]) == whole["text"][len(prompt) :] or "bytes:" in str(scores)
+            assert scores["text_offset"][len(own) :][:1] in ([], [len(prompt)])
+            assert max(scores["text_offset"]) <= len(whole["text"])
+            values, _ = server.stream("/v1/completions", **options)
+            parts = [value["choices"][0]["logprobs"] for value in values]
+            for name in ("tokens", "text_offset"):
+                assert [each for part in parts if part for each in part[name]] == scores[name]
+
+
+def test_usage_runs_with_the_stream(server):
+    options = {"stream_options": {"continuous_usage_stats": True}, "max_tokens": 5, "regex": "[a-z]{9}"}
+    messages = [{"role": "user", "content": "x"}]
+    for path, body in (("completions", {"prompt": "x"}), ("chat/completions", {"messages": messages})):
+        values, _ = server.stream(f"/v1/{path}", **options, **body)
+        counts = [value["usage"]["completion_tokens"] for value in values]
+        assert counts == sorted(counts) and len(set(counts) - {0}) == counts[-1] > 2
