@@ -51,17 +51,10 @@ def names(smollm2):
     }  # fmt: skip
 
 
-def other(names: dict, *packages: str) -> None:
-    for package in packages:
-        pytest.importorskip(package)
-        names[package.split(".")[0]] = importlib.import_module(package.split(".")[0])
-        importlib.import_module(package)
-
-
 @pytest.mark.model
 @pytest.mark.slow
 def test_outlines(names):
-    other(names, "outlines")
+    names["outlines"] = pytest.importorskip("outlines")
     found = parts("outlines")
     assert [run(source, names) for source in found.values()] == [1, 1, 1]
 
@@ -87,10 +80,13 @@ def test_our_side(names, page):
 @pytest.mark.peer
 @pytest.mark.parametrize("page", ["llguidance", "xgrammar"])
 def test_the_other_side(names, page):
-    other(names, *(["llguidance.hf", "llguidance.numpy"] if page == "llguidance" else ["xgrammar"]))
     if page == "llguidance":
+        names[page] = pytest.importorskip("llguidance")
+        importlib.import_module("llguidance.hf")
+        importlib.import_module("llguidance.numpy")
         names["schema"], names["logits"] = names["json"].dumps(SCHEMA), names["logits"].numpy()
     else:
+        names[page] = pytest.importorskip("xgrammar")
         names["schema"] = names["json"].dumps(SCHEMA)
     run(parts(page)[page], names)
     assert names["logits"].max() == 0 and names["logits"].min() < -1e30  # masked
@@ -98,7 +94,7 @@ def test_the_other_side(names, page):
 
 @pytest.mark.engine
 def test_guidance(names):
-    other(names, "guidance")
+    names["guidance"] = pytest.importorskip("guidance")
     from guidance import gen, models
 
     names |= {"models": models, "gen": gen}

@@ -14,7 +14,7 @@ EXTRAS = tomllib.loads((TESTS.parent / "pyproject.toml").read_text(encoding="utf
 SOURCES = sorted(TESTS.rglob("test_*.py")) + sorted(TESTS.rglob("conftest.py"))
 #: Packages that no extra names, and where the tests with them run.
 ELSEWHERE = {
-    "triton": "comes with torch on Linux",
+    "guidance": "make test-engines ENGINES=guidance",
     "vllm": "make test-engines ENGINES=vllm",
     "sglang": "make test-engines ENGINES=sglang",
     "xgrammar": "make test-peer",

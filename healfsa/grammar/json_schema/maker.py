@@ -66,7 +66,7 @@ def json_schema(
     >>> json_schema({"type": "integer", "minimum": 3}).kind
     'json_schema'
     """
-    if on_unsupported not in _UNSUPPORTED:
+    if not isinstance(on_unsupported, str) or on_unsupported not in _UNSUPPORTED:
         one_of("on_unsupported", on_unsupported, _UNSUPPORTED, GrammarError)
     if resolver is not None:
         if not callable(resolver):
