@@ -16,11 +16,11 @@ import hashlib
 import marshal
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from healfsa.disk import cache_folder, write_whole
 from healfsa.grammar import expression as ex
 
 KEEP = 1024  # files; the least recently written ones go
@@ -32,14 +32,8 @@ GRAMMARS = "HEALFSA_GRAMMAR_CACHE"
 
 
 def folder() -> Path:
-    """Return the folder of these files (it may not exist); `HEALFSA_CACHE` names the one it lies in."""
-    if chosen := os.environ.get("HEALFSA_CACHE"):
-        return Path(chosen).expanduser() / "grammar"
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or ("~/Library/Caches" if sys.platform == "darwin" else "~/.cache")
-    return Path(base).expanduser() / "healfsa" / "grammar"
+    """Return the folder of these files (it may not exist)."""
+    return cache_folder("grammar")
 
 
 def _sources() -> bytes:
@@ -110,15 +104,7 @@ def _write(path: Path, value: Any) -> None:
         if len(body) > MOST_BYTES:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(_MAGIC + hashlib.sha256(body).digest() + body)
-            os.replace(name, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-            raise
+        write_whole(path, _MAGIC, hashlib.sha256(body).digest(), body)
         _forget_oldest(path.parent)
     except (OSError, ValueError):
         return

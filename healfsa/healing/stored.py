@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from healfsa.disk import cache_folder, write_whole
 from healfsa.errors import HealFSAError, VocabularyError
 from healfsa.vocab import cache
 
@@ -40,7 +41,7 @@ Contents = tuple[dict[str, Any], dict[str, np.ndarray]]  # a head for JSON, and 
 
 def folder() -> Path:
     """Return the folder of these files (it may not exist)."""
-    return cache.folder().parent / "healing"
+    return cache_folder("healing")
 
 
 def key_of(vocabulary: Vocabulary) -> str | None:
@@ -90,7 +91,7 @@ def save(key: str, contents: Contents) -> bool:
     try:
         place = folder()
         place.mkdir(parents=True, exist_ok=True)
-        cache.write_whole(place / (key + _SUFFIX), *_pieces(key, contents))
+        write_whole(place / (key + _SUFFIX), *_pieces(key, contents))
         files = sorted(place.glob("*" + _SUFFIX), key=lambda path: path.stat().st_mtime)
         for path in files[:-KEEP]:
             path.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from healfsa.vocab import cache
+from healfsa.disk import cache_folder, write_whole
 
 LARGE = 8192  # ids: what belongs to smaller vocabularies is made faster than it is found on disk
 MAGIC = b"healfsa arrays 1\n"
@@ -27,7 +27,7 @@ SUFFIX = ".arrays"
 
 def folder() -> Path:
     """Return the folder of the kept arrays (it may not exist), beside that of the vocabularies."""
-    return cache.folder().parent / "index"
+    return cache_folder("index")
 
 
 def save(name: str, arrays: tuple[np.ndarray, ...]) -> bool:
@@ -38,7 +38,7 @@ def save(name: str, arrays: tuple[np.ndarray, ...]) -> bool:
     try:
         place = folder()
         place.mkdir(parents=True, exist_ok=True)
-        cache.write_whole(place / (name + SUFFIX), content)
+        write_whole(place / (name + SUFFIX), content)
         files = sorted(place.glob("*" + SUFFIX), key=lambda path: path.stat().st_mtime)
         for path in files[:-KEEP]:
             path.unlink(missing_ok=True)

@@ -19,10 +19,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from healfsa import disk
 from healfsa.errors import HealFSAError, MissingExtra
 from healfsa.integrations import embedded
 from healfsa.integrations.hub import HINT, locate
-from healfsa.vocab import cache
 
 FORMAT = 1  # raise it when the conversion writes something else
 PACKAGE = embedded.PACKAGE
@@ -87,7 +87,7 @@ def load_tokenizer(name: str | os.PathLike[str] | None = None, *, progress: bool
 
 def cache_folder() -> Path:
     """Return the user's cache folder of this library: HEALFSA_CACHE, or `healfsa` where the system keeps caches."""
-    return cache.folder().parent
+    return disk.cache_folder()
 
 
 def embedded_folder(*, progress: bool = True) -> Path:

@@ -15,13 +15,12 @@ import contextlib
 import hashlib
 import json
 import os
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from healfsa.disk import cache_folder, write_whole
 from healfsa.errors import VocabularyError
 from healfsa.vocab.layout import Layout
 
@@ -35,18 +34,8 @@ _SUFFIX = ".vocabulary"
 
 
 def folder() -> Path:
-    """Return the folder of the cached vocabularies (it may not exist).
-
-    ``HEALFSA_CACHE`` names the cache folder of the library; otherwise it is ``healfsa`` where the system keeps caches
-    (``XDG_CACHE_HOME`` or ``~/.cache``, ``~/Library/Caches``, ``%LOCALAPPDATA%``).
-    """
-    if chosen := os.environ.get("HEALFSA_CACHE"):
-        return Path(chosen).expanduser() / "vocab"
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or ("~/Library/Caches" if sys.platform == "darwin" else "~/.cache")
-    return Path(base).expanduser() / "healfsa" / "vocab"
+    """Return the folder of the cached vocabularies (it may not exist)."""
+    return cache_folder("vocab")
 
 
 def key_of(source_key: str, size: int | None, eos_ids: tuple[int, ...] | None) -> str:
@@ -112,20 +101,6 @@ def _read(content: np.ndarray, key: str) -> Layout:
         raise VocabularyError("of another length than its head says")
     names: dict[str, Any] = {name: head[name] for name in ("size", "bos_id", "specials", "added_text", "fingerprint")}
     return Layout(eos_ids=tuple(head["eos_ids"]), **names, **arrays)
-
-
-def write_whole(path: Path, *pieces: Any) -> None:
-    """Write the pieces (bytes, arrays) as one file that appears under its name in one step, or not at all."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            for piece in pieces:
-                file.write(piece)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
 
 
 def _forget_oldest(place: Path) -> None:
