@@ -18,7 +18,7 @@ import anyio
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from healfsa.server.catalogue import Catalogue, Served
@@ -80,10 +80,22 @@ def _route(path: str, handler: Handler, method: str) -> Route:
         context: Context = request.app.state.context
         response = await _answered(context, handler, request)
         context.metrics.requests.labels(path, str(response.status_code)).inc()
-        context.metrics.whole.labels(path).observe(time.perf_counter() - started)
+        if isinstance(response, StreamingResponse):
+            response.body_iterator = _timed(response.body_iterator, context.metrics, path, started)
+        else:
+            context.metrics.whole.labels(path).observe(time.perf_counter() - started)
         return response
 
     return Route(path, run, methods=[method])
+
+
+async def _timed(parts: Any, metrics: Metrics, path: str, started: float) -> AsyncIterator[Any]:
+    """Pass a body on; the request has ended when the last of it was sent, or the client left."""
+    try:
+        async for part in parts:
+            yield part
+    finally:
+        metrics.whole.labels(path).observe(time.perf_counter() - started)
 
 
 async def _answered(context: Context, handler: Handler, request: Request) -> Response:

@@ -22,7 +22,9 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         own: Any = {"registry": self.registry}
-        self.requests = Counter("healfsa_requests", "Requests by route and status", ["route", "status"], **own)
+        self.requests = Counter(
+            "healfsa_requests", "Requests by route and status of headers", ["route", "status"], **own
+        )
         self.waiting = Gauge("healfsa_queue_waiting", "Requests that wait for a place", ["model"], **own)
         self.rows = Gauge("healfsa_rows_running", "Sequences that are generated now", ["model"], **own)
         self.prompt_tokens = Counter("healfsa_prompt_tokens", "Prompt tokens", ["model"], **own)
@@ -39,7 +41,7 @@ class Metrics:
         self.first = Histogram(
             "healfsa_first_token_seconds", "Request to first token", ["model"], buckets=SECONDS, **own
         )
-        self.whole = Histogram("healfsa_request_seconds", "Request to end", ["route"], buckets=SECONDS, **own)
+        self.whole = Histogram("healfsa_request_seconds", "Request to end of answer", ["route"], buckets=SECONDS, **own)
 
     def begin(self, model: str) -> None:
         """Let a model's figures begin at zero: a line that is missing looks like a server that is."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import time
+from types import SimpleNamespace
 
+import anyio
 import pytest
 
 PERSON = {"type": "object", "properties": {"name": {"enum": ["Bob", "Bea"]}}, "required": ["name"]}
@@ -211,6 +214,29 @@ def test_the_cache_of_prompts_is_used(server):
     assert again["choices"][0]["text"] == first["choices"][0]["text"]
     fresh = server.post("/v1/completions", prompt=prompt + "retur", max_tokens=2, temperature=0, echo=True, logprobs=0)
     assert fresh.json()["choices"][0]["text"].endswith(first["choices"][0]["text"])
+
+
+def test_the_time_of_a_stream_ends_with_the_stream():
+    from healfsa.server.app import _timed
+
+    seen = []
+    metrics = SimpleNamespace(whole=SimpleNamespace(labels=lambda path: SimpleNamespace(observe=seen.append)))
+
+    async def parts(fails):
+        for part in ("a", "b"):
+            assert not seen
+            yield part
+        if fails:
+            raise OSError("the client left")
+
+    async def read(fails):
+        return [part async for part in _timed(parts(fails), metrics, "/v1/completions", time.perf_counter())]
+
+    assert anyio.run(read, False) == ["a", "b"] and len(seen) == 1
+    seen.clear()
+    with pytest.raises(OSError):
+        anyio.run(read, True)
+    assert len(seen) == 1
 
 
 def test_figures(server):
