@@ -200,7 +200,7 @@ def _schema(term: Any) -> Grammar:
 
     if term.whitespace_pattern is not None:
         raise UnsupportedFeature("whitespace_pattern inside another term", instead="healfsa.json_schema with a style")
-    return json_schema(json.loads(term.schema))
+    return json_schema(json.loads(term.schema), "ordered")
 
 
 def _context_free(term: Any) -> Grammar:

@@ -104,7 +104,10 @@ def tabulate(index: Index, max_states: int = MAX_STATES, max_bytes: int = MAX_BY
         table, order = explore_from(index.automaton, max_states)
     except LimitExceeded as error:
         if error.limit == "states":
-            error.hint = "raise eager_states, or compile it lazily (a grammar that nests without end has no table)"
+            error.hint = (
+                "raise eager_states, or compile it lazily (a grammar that nests without end has no table); "
+                "a JSON Schema has fewer states with style='ordered'"
+            )
         raise
     live = np.array([False] + [index.is_live(int(state)) for state in order])
     small, rows = table.merged(live)

@@ -31,9 +31,9 @@ _STRINGS = re.compile(r"'(?:[^'\\]|\\.)*'" + r'|"(?:[^"\\]|\\.)*"')
 SPEC_KEYWORD = "x-healfsa"
 _OPTIONS = ("dialect", "style")
 _TRIALS: tuple[tuple[str, dict[str, str]], ...] = (
-    ("regex", {}), ("regex", {"dialect": "ecma"}), ("json", {}), ("json", {"style": "compact"}),
-    ("json", {"style": "any"}), ("json", {"style": "single"}), ("json", {"style": "pretty"}), ("gbnf", {}), ("lark",
-    {}),
+    ("regex", {}), ("regex", {"dialect": "ecma"}), ("json", {}), ("json", {"style": "ordered"}),
+    ("json", {"style": "compact"}), ("json", {"style": "any"}), ("json", {"style": "single"}),
+    ("json", {"style": "pretty"}), ("gbnf", {}), ("lark", {}),
 )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from healfsa.server.fields import Fields
 from healfsa.server.settings import Settings
 
 T = TypeVar("T")
+_TIGHT = healfsa.Style(white_space="compact", key_order="schema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,8 @@ class Constraints:
 
     # What a field can hold.
 
-    def schema(self, param: str, value: Any, style: str | None = None) -> Constraint:
-        """Return the grammar of a JSON Schema (a value, or its JSON text)."""
+    def schema(self, param: str, value: Any, style: Any = "ordered") -> Constraint:
+        """Return the grammar of a JSON Schema (a value, or its JSON text); these servers keep the order of its keys."""
         if not isinstance(value, (dict, bool, str)):
             raise ApiError(f"{param} must be a JSON Schema", param=param)
         return self.make(param, healfsa.json_schema, value, style=style)
@@ -101,7 +102,7 @@ class Constraints:
         text = _text(param, value)
         return self.make(param, healfsa.gbnf if "::=" in text else healfsa.lark, text)
 
-    def any_object(self, param: str, style: str | None = None) -> Constraint:
+    def any_object(self, param: str, style: Any = "ordered") -> Constraint:
         """Return the grammar of all JSON objects."""
         return self.make(param, healfsa.json_schema, {"type": "object"}, style=style)
 
@@ -181,7 +182,7 @@ def _structured_outputs(reader: Constraints, fields: Fields, name: str) -> Const
     inner = fields.inner(name)
     if inner is None:
         return None
-    style = "compact" if inner.get("disable_any_whitespace", bool, False) else None
+    style = _TIGHT if inner.get("disable_any_whitespace", bool, False) else "ordered"
     made = [make(reader, inner.path(key), inner.raw(key)) for key, make in _STRUCTURED.items() if inner.has(key)]
     if inner.has("json"):
         made.append(reader.schema(inner.path("json"), inner.raw("json"), style))

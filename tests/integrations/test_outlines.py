@@ -45,6 +45,12 @@ SCHEMA = {"type": "object", "properties": {"name": {"enum": ["Bo", "Al"]}, "ok":
 SCHEMA |= {"required": ["name", "ok"], "additionalProperties": False}
 
 
+def test_keys_come_in_the_order_of_the_schema():
+    for grammar in (ours.grammar_of(JsonSchema(SCHEMA)), ours.grammar_of(either(JsonSchema(SCHEMA), "x"))):
+        assert grammar.accepts('{"name": "Bo", "ok": true}')
+        assert not grammar.accepts('{"ok": true, "name": "Bo"}')
+
+
 @pytest.fixture(scope="module")
 def toy():
     tokenizer = toy_tokenizer()

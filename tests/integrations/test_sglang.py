@@ -41,6 +41,13 @@ def ids_of(backend, text):
     return backend.engine.vocabulary.encode(text)
 
 
+def test_keys_come_in_the_order_of_the_schema(backend):
+    grammar = backend.dispatch_json(json.dumps(SCHEMA))
+    with pytest.raises(ValueError, match="not allowed|rejected"):
+        for token_id in ids_of(backend, '{"age": 7, "name": "Bo"}'):
+            grammar.accept_token(token_id)
+
+
 def test_every_kind_of_constraint(backend):
     cases = [
         (backend.dispatch_json, json.dumps(SCHEMA), '{"name": "Bo", "age": 7}'),

@@ -126,6 +126,13 @@ def test_the_report_names_every_keyword() -> None:
     }
 
 
+def test_the_report_says_which_keys_may_come_twice() -> None:
+    closed = {"properties": {}, "additionalProperties": False}
+    schema = {"properties": {"a": closed, "b": {"patternProperties": {"c": {}}}}}
+    noted = {e.pointer for e in json_schema(schema).report() if "twice" in e.note}
+    assert noted == {"#/properties", "#/properties/b/patternProperties"}
+
+
 @pytest.mark.parametrize("as_text", [False, True])
 def test_deep_nesting_is_an_error_not_a_crash(as_text: bool) -> None:
     start = time.perf_counter()
@@ -149,6 +156,19 @@ def test_deep_but_legal_nesting() -> None:
         schema = {"allOf": [schema]}
     with pytest.raises(HealFSAError):
         json_schema(schema)
+
+
+@pytest.mark.parametrize("text", ["[" * 390 + "]" * 390, '{"a": [' * 190 + "1" + "]}" * 190])
+def test_deep_values_are_read(text: str) -> None:
+    for keyword in ('"const": ' + text, f'"enum": [{text}]'):
+        assert json_schema("{" + keyword + "}").accepts(text)
+
+
+def test_a_depth_that_no_option_changes_names_none() -> None:
+    for text in ('{"not":' * 200 + "{}" + "}" * 200, '{"items":' * 500 + "{}" + "}" * 500):
+        with pytest.raises(LimitExceeded) as caught:
+            json_schema(text)
+        assert "$defs" in caught.value.hint
 
 
 def test_large_schemas_stay_cheap() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -24,8 +25,8 @@ def accepts(style: Any, text: str, schema: Any = PERSON) -> bool:
     return Judge(schema, style).accepts(text)
 
 
-def test_default_takes_what_json_dumps_writes_in_schema_order() -> None:
-    judge = Judge(PERSON)
+def test_ordered_takes_what_json_dumps_writes_in_schema_order() -> None:
+    judge = Judge(PERSON, "ordered")
     assert judge.accepts(json.dumps(VALUE, ensure_ascii=False))
     assert judge.accepts(json.dumps(VALUE, ensure_ascii=False, separators=(",", ":")))
     assert not judge.accepts(json.dumps(VALUE, ensure_ascii=False, indent=1))
@@ -34,13 +35,34 @@ def test_default_takes_what_json_dumps_writes_in_schema_order() -> None:
     assert not judge.accepts(' {"name":"a"}')
 
 
-def test_key_order() -> None:
-    turned = '{"tags":[1],"name":"a"}'
-    assert not accepts(None, turned)
-    assert accepts(Style(key_order="any"), turned)
-    assert accepts(None, '{"name":"a","x":1,"y":2}')
-    assert not accepts(None, '{"x":1,"name":"a"}')
-    assert accepts(Style(key_order="any"), '{"x":1,"name":"a"}')
+def test_default_takes_what_json_dumps_writes_in_any_order() -> None:
+    judge = Judge(PERSON)
+    for names in permutations(VALUE):
+        value = {name: VALUE[name] for name in names}
+        assert judge.accepts(json.dumps(value, ensure_ascii=False))
+        assert judge.accepts(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    assert not judge.accepts(json.dumps(VALUE, ensure_ascii=False, indent=1))
+    assert not judge.accepts(json.dumps({"tags": [1]}))
+
+
+@pytest.mark.parametrize("style", [None, "default", "compact", "any", Style(), Style(white_space="single")])
+def test_keys_come_in_any_order(style: Any) -> None:
+    texts = ({"tags": [1], "name": "a"}, {"x": 1, "name": "a"})
+    separators = (", ", ": ") if isinstance(style, Style) and style.white_space == "single" else (",", ":")
+    assert all(accepts(style, json.dumps(text, separators=separators)) for text in texts)
+
+
+@pytest.mark.parametrize("style", ["ordered", Style(key_order="schema")])
+def test_keys_come_in_the_order_of_the_schema(style: Any) -> None:
+    assert accepts(style, '{"name":"a","tags":[1],"x":1,"y":2}')
+    assert not accepts(style, '{"tags":[1],"name":"a"}')
+    assert not accepts(style, '{"x":1,"name":"a"}')
+
+
+def test_tool_calls_keep_the_order_of_the_schema() -> None:
+    for style in ("json", None):
+        assert arguments(PERSON, style).accepts('{"name":"a","tags":[1]}')
+        assert not arguments(PERSON, style).accepts('{"tags":[1],"name":"a"}')
 
 
 @pytest.mark.parametrize("key_order", ["schema", "any"])

@@ -39,7 +39,7 @@ from healfsa.grammar.json_schema.nodes import (
 from healfsa.grammar.json_schema.objects import KeyTest, Objects
 from healfsa.grammar.json_schema.refs import Place, References
 from healfsa.grammar.json_schema.shapes import EVERYTHING, NONE, Algebra, Shape
-from healfsa.grammar.json_schema.sources import keys_of
+from healfsa.grammar.json_schema.sources import keys_of, too_deep
 from healfsa.grammar.json_schema.strings_text import StringText, fixed_start
 from healfsa.grammar.json_schema.style import Style
 from healfsa.grammar.json_schema.text import RAW, writer_of
@@ -132,7 +132,7 @@ class Compiler:
                 message = "the schema refers to itself with nothing between"
                 raise SchemaLoop(message, _pointer(node), "$ref", hint=BETWEEN)
             if len(self._active) >= MOST_NESTED:
-                raise LimitExceeded("depth", len(self._active) + 1, MOST_NESTED, "schemas applied to one value")
+                raise too_deep(len(self._active) + 1, MOST_NESTED, "schemas applied to one value")
             self._active[node] = None
             try:
                 found = self._shapes[node] = self._expand(node)
@@ -217,7 +217,7 @@ class Compiler:
         except UnsupportedFeature as error:
             self.refuse(place, keyword, "", error)
             return None
-        self.note(place, keyword, "enforced")
+        self.note(place, keyword, "enforced", drafts.remark(keyword, place.schema))
         return found
 
     def _mention(self, shape: Shape) -> Shape:

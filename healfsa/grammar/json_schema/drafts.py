@@ -8,6 +8,8 @@ Not here: what the functions do.
 
 from __future__ import annotations
 
+from typing import Any
+
 from healfsa.grammar.json_schema import keywords_array as array
 from healfsa.grammar.json_schema import keywords_object as object_
 from healfsa.grammar.json_schema import keywords_scalar as scalar
@@ -70,3 +72,10 @@ ANNOTATIONS = frozenset(
     "title description default examples example deprecated readOnly writeOnly $comment contentEncoding contentMediaType"
     " contentSchema".split()
 )
+
+
+def remark(keyword: str, schema: dict[str, Any]) -> str:
+    """Return what the report says about an enforced keyword: where other keys than those of `properties` may come."""
+    others = keyword in ("additionalProperties", "patternProperties") and schema[keyword] is not False
+    listed = keyword == "properties" and "additionalProperties" not in schema
+    return "keys that are not in properties may be written twice" if others or listed else ""

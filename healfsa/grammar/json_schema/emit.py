@@ -42,6 +42,7 @@ class Emitter:
         self.meaning = meaning
         self.ordered = writer.style.key_order == "schema"
         self.waiting: deque[ex.Rule] = deque()
+        self.joined = 0  # states of objects under several conditions, see joint.py
         self.direct: Any = None  # who writes plain schemas (direct.py), where somebody does
         self.distincts: list[tuple[ex.Distinct, str, bool]] | None = []
         """Arrays of different items, with the place that asks for them, and whether there are surely endlessly many

@@ -25,6 +25,9 @@ from healfsa.grammar.json_schema.nodes import FALSE, TRUE, Node
 from healfsa.grammar.json_schema.objects import Family, KeyTest, Objects, contradict
 
 MOST_STATES = 3000
+MOST_STATES_FREE = 800  # in any order, where what is given up costs less
+MOST_TOGETHER = 6000
+"""States of all objects of a schema: beyond, texts are intersected, which costs where a text goes only."""
 MOST_DESCRIPTIONS = 12
 MOST_CELLS = 64
 MOST_FREE = 6
@@ -81,6 +84,8 @@ class Joint:
         """Return the objects, braces included; None where this would need too many states."""
         if len(self.parts) > MOST_DESCRIPTIONS or (not self.ordered and len(self.names) > MOST_FREE):
             return None
+        if self.emitter.joined > MOST_TOGETHER:
+            return None
         start = State(0, 0, self.condition)
         try:
             self._explore(start)
@@ -92,15 +97,17 @@ class Joint:
     # states
 
     def _explore(self, start: State) -> None:
-        left, seen = [start], {start}
+        left, seen, most = [start], {start}, MOST_STATES if self.ordered else MOST_STATES_FREE
         while left:
             self.emitter.meaning.clock.check()
             for after in self._successors(left.pop()):
                 if after not in seen:
                     seen.add(after)
                     left.append(after)
-            if len(seen) > MOST_STATES:
+            if len(seen) > most:
+                self.emitter.joined += len(seen)
                 raise TooMany
+        self.emitter.joined += len(seen)
 
     def _successors(self, state: State) -> Iterator[State]:
         if _is_settled(state):

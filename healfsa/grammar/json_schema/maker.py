@@ -39,8 +39,8 @@ def json_schema(
     schema : dict, bool, str, bytes or type
         A schema, its JSON text, a pydantic model, dataclass, TypedDict or annotation, or a function (its arguments).
     style : Style or str, optional
-        How the text should look: "default" (compact or `json.dumps`-like, keys in schema order), "compact", "single",
-        "pretty", "any" (every JSON text of the schema), or a `Style`.
+        How the text should look: "default" (compact or `json.dumps`-like, keys in any order), "ordered" (the same, with
+        keys in the order of `properties`), "compact", "single", "pretty", "any" (every JSON text), or a `Style`.
     draft : str, optional
         "4", "6", "7", "2019-09" or "2020-12"; left out: what `$schema` says, else 2020-12.
     resolver : callable, optional

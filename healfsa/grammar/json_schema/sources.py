@@ -62,12 +62,19 @@ def _parse(text: str | bytes) -> tuple[Any, str]:
         text = text.decode() if isinstance(text, bytes) else text
         schema = _DECODER.decode(text)
     except RecursionError:
-        raise LimitExceeded("depth", MOST_DEPTH + 1, MOST_DEPTH, "schema text") from None
+        raise too_deep(MOST_DEPTH + 1, MOST_DEPTH, "schema text") from None
     except ValueError as error:
         raise SchemaError(f"the schema is not JSON: {error}") from error
     if not isinstance(schema, (dict, bool)):
         raise SchemaError(f"a schema must be an object or a boolean, not {kind(schema)}")
     return schema, text
+
+
+def too_deep(given: int, allowed: int, stage: str) -> LimitExceeded:
+    """Return the error about what lies too deeply inside; no option raises this limit."""
+    error = LimitExceeded("depth", given, allowed, stage)
+    error.hint = "put inner parts under $defs, and refer to them"
+    return error
 
 
 def _refuse(name: str) -> Any:
@@ -89,7 +96,7 @@ def keys_of(schema: Any) -> set[str]:
     while level:
         depth += 1
         if depth > MOST_DEPTH:
-            raise LimitExceeded("depth", depth, MOST_DEPTH, "nesting of the schema")
+            raise too_deep(depth, MOST_DEPTH, "nesting of the schema")
         inner: list[Any] = []
         for value in level:
             if isinstance(value, dict):

@@ -38,7 +38,7 @@ class Style:
     white_space_limit : int, optional
         For "any": at most so many white-space characters in one place (None: no bound).
     key_order : str
-        "schema": keys in the order of `properties`, others behind them; "any".
+        "any" (default): whatever order the model writes; "schema": keys in the order of `properties`, others behind.
     escapes : str
         "minimal": only where JSON needs one, as `json.dumps` writes them; "any": every escape of every character.
     numbers : str
@@ -53,7 +53,7 @@ class Style:
     white_space: str = "spaced"
     indent: int = 2
     white_space_limit: int | None = None
-    key_order: str = "schema"
+    key_order: str = "any"
     escapes: str = "minimal"
     numbers: str = "plain"
     non_ascii: str = "raw"
@@ -73,9 +73,11 @@ class Style:
 
 DEFAULT = Style()
 COMPACT = Style(white_space="compact")
-ANY = Style(white_space="any", key_order="any", escapes="any", numbers="any", non_ascii="any")
+ORDERED = Style(key_order="schema")
+ANY = Style(white_space="any", escapes="any", numbers="any", non_ascii="any")
 _NAMED = {
     "default": DEFAULT,
+    "ordered": ORDERED,
     "any": ANY,
     "compact": COMPACT,
     "single": Style(white_space="single"),

@@ -67,9 +67,12 @@ def canonical(value: Any, pointer: str, keyword: str) -> str:
         return str(number(value, pointer, keyword))
     if isinstance(value, str):
         return json.dumps(value)
-    if isinstance(value, (list, tuple)):
-        return "[" + ",".join(canonical(v, pointer, keyword) for v in value) + "]"
-    if isinstance(value, dict):
-        members = sorted((json.dumps(k), canonical(v, pointer, keyword)) for k, v in value.items())
-        return "{" + ",".join(f"{k}:{v}" for k, v in members) + "}"
+    if isinstance(value, (list, tuple, dict)):
+        parts = []
+        for inner in value.values() if isinstance(value, dict) else value:  # one frame a level: there may be 400
+            parts.append(canonical(inner, pointer, keyword))
+        if isinstance(value, dict):
+            members = sorted(zip(map(json.dumps, value), parts, strict=True))
+            return "{" + ",".join(f"{k}:{v}" for k, v in members) + "}"
+        return "[" + ",".join(parts) + "]"
     raise SchemaError(f"{kind(value)} is not a JSON value", pointer, keyword)

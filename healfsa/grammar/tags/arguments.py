@@ -104,18 +104,19 @@ def arguments(schema: Any, style: Any = "json", *, specials: Iterable[str] = (),
     schema : dict, bool, str or type
         What `healfsa.json_schema` takes; for styles other than JSON only its objects are meant.
     style : str, ArgumentStyle or healfsa.Style
-        "json", a style of JSON text, or an argument style.
+        "json" (keys in the order of the schema), a style of JSON text, or an argument style.
     specials : iterable of str
         Which markers of the style are special tokens.
     closed : bool
         Objects that list properties have no others unless the schema says so.
     """
     additional = "closed" if closed else "standard"
+    ordered = Style(key_order="schema", additional=additional)  # tool calls are written as their schemas say
     if style is None or isinstance(style, Style) or (isinstance(style, str) and style == "json"):
-        return json_schema(schema, style if isinstance(style, Style) else Style(additional=additional))
+        return json_schema(schema, style if isinstance(style, Style) else ordered)
     wanted, marks = argument_style(style), frozenset(specials)
     if wanted.form == "json":
-        return json_schema(schema, Style(additional=additional))
+        return json_schema(schema, ordered)
     value, text = read(schema)
     compiler = ArgumentCompiler(value, wanted, marks, additional)
     expression = compiler.expression()
@@ -128,7 +129,7 @@ class ArgumentCompiler(Compiler):
 
     def __init__(self, schema: Any, style: ArgumentStyle, specials: frozenset[str], additional: str) -> None:
         compact = "compact" if style.form == "quoted" else "spaced"
-        super().__init__(schema, Style(white_space=compact, additional=additional), noting=True)
+        super().__init__(schema, Style(white_space=compact, key_order="schema", additional=additional), noting=True)
         if style.form == "members":
             self.emitter = MembersEmitter(self.emitter, style.templates(specials), style.separator)
         elif style.form == "python":

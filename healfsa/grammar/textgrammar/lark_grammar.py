@@ -149,7 +149,7 @@ class _Grammar:
         if isinstance(part, syntax.Json):
             from healfsa.grammar.json_schema import json_schema
 
-            return rules.Leaf(json_schema(part.schema).expression, False)
+            return rules.Leaf(json_schema(part.schema, "ordered").expression, False)
         if isinstance(part, syntax.Token):
             return rules.Leaf(Special(part.name), False)
         return self.terminals.leaf(part)

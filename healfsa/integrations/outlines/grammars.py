@@ -56,7 +56,7 @@ def grammar_of(output_type: Any) -> healfsa.Grammar | None:
 def schema_grammar(schema: str, whitespace_pattern: str | None = None) -> healfsa.Grammar:
     """Return the grammar of a JSON Schema (as text) under Outlines' `whitespace_pattern`.
 
-    None is the default style: at most one space behind `,` and `:`.
+    None: at most one space behind `,` and `:`. Keys come in the order of the schema, as Outlines writes them.
 
     Raises
     ------
@@ -64,11 +64,11 @@ def schema_grammar(schema: str, whitespace_pattern: str | None = None) -> healfs
         A white-space pattern that no style writes.
     """
     if whitespace_pattern is None:
-        return healfsa.json_schema(json.loads(schema))
+        return healfsa.json_schema(json.loads(schema), style="ordered")
     if whitespace_pattern not in _WHITE_SPACE:
         raise UnsupportedFeature(
             f"whitespace_pattern {whitespace_pattern!r}",
             instead=f"one of {', '.join(map(repr, _WHITE_SPACE))}, or healfsa.json_schema with a style",
         )
-    style = healfsa.Style(white_space=_WHITE_SPACE[whitespace_pattern])
+    style = healfsa.Style(white_space=_WHITE_SPACE[whitespace_pattern], key_order="schema")
     return healfsa.json_schema(json.loads(schema), style=style)

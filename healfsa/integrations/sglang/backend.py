@@ -132,7 +132,7 @@ class HealFSAGrammarBackend(BaseGrammarBackend):
         """Return the grammar of a JSON Schema, or of a spec."""
         if key_string == "$$ANY$$":
             return self._grammar({"json": {"type": "object"}})
-        return self._spec(key_string) if SPEC_KEYWORD in key_string else self._grammar({"json": key_string})
+        return self._spec(key_string) if SPEC_KEYWORD in key_string else self._schema(key_string)
 
     def dispatch_regex(self, key_string: str) -> BaseGrammarObject:
         """Return the grammar of a pattern."""
@@ -152,8 +152,11 @@ class HealFSAGrammarBackend(BaseGrammarBackend):
         value = json.loads(text)
         given = value.get(SPEC_KEYWORD) if isinstance(value, dict) else None
         if given is None:
-            return self._grammar({"json": text})
+            return self._schema(text)
         return self._made(lambda: Spec.read(given).matcher(self.engine))
+
+    def _schema(self, text: str) -> BaseGrammarObject:
+        return self._grammar({"json": text, "style": "ordered"})
 
     def _grammar(self, constraint: dict[str, Any]) -> BaseGrammarObject:
         return self._made(lambda: self.engine.matcher(make(constraint)))

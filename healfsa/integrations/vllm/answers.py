@@ -38,12 +38,14 @@ def constraint_of(request: Any) -> dict[str, Any] | None:
     if kind == "json_object":
         return {"json": {"type": "object"}}
     if kind == "json_schema":
-        return {"json": wanted.json_schema.json_schema}
+        return {"json": wanted.json_schema.json_schema, "style": "ordered"}
     raise UnsupportedFeature(f"response_format {kind} in a healed request", instead="vllm_xargs {'heal': 'off'}")
 
 
 def _structured(params: Any) -> dict[str, Any]:
-    for name in ("json", "regex", "choice"):
+    if getattr(params, "json", None) is not None:
+        return {"json": params.json, "style": "ordered"}
+    for name in ("regex", "choice"):
         if getattr(params, name, None) is not None:
             return {name: getattr(params, name)}
     if getattr(params, "json_object", None):

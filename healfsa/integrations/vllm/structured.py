@@ -108,7 +108,7 @@ def spec_of(schema: str) -> Spec | None:
 def _constraint(kind: StructuredOutputOptions, text: str) -> dict[str, Any]:
     options = StructuredOutputOptions
     if kind is options.JSON:
-        return {"json": text}
+        return {"json": text, "style": "ordered"}
     if kind is options.JSON_OBJECT:
         return {"json": {"type": "object"}}
     if kind is options.REGEX:
