@@ -97,11 +97,27 @@ def test_contradictions_are_named(schema: Any, pointer: str) -> None:
     assert caught.value.pointer == pointer
 
 
-def test_contradictions_below_are_found_at_the_latest_by_the_automaton() -> None:
-    inner = {"type": "string", "minLength": 3, "maxLength": 1}
-    schema = {"type": "object", "required": ["a"], "properties": {"a": inner}}
+def needing(*parts: Any) -> dict:
+    return {"type": "object", "required": ["b"], "properties": {"a": {"type": "null"}, "b": {"anyOf": list(parts)}}}
+
+
+@pytest.mark.parametrize("style", [None, "ordered", "any"])
+def test_contradictions_below_are_named(style: str | None) -> None:
+    bounds = {"type": "string", "minLength": 3, "maxLength": 1}
+    for inner, pointer in ((bounds, "maxLength"), ({"type": "array", "minItems": 3, "maxItems": 1}, "maxItems")):
+        schema = {"allOf": [needing(needing({"type": "array", "items": needing(inner), "minItems": 1}))]}
+        with pytest.raises(EmptyLanguage) as caught:
+            json_schema(schema, style)
+        assert caught.value.pointer.endswith("/items/properties/b/anyOf/0/" + pointer)
+        assert json_schema(needing(inner, needing(inner), {"type": "null"}), style).accepts('{"b":null}')
+    looped = {"$ref": "#/$defs/a", "$defs": {"a": needing(bounds, needing({"$ref": "#/$defs/a"}))}}
     with pytest.raises(EmptyLanguage):
-        Automaton.from_expression(json_schema(schema).expression)
+        json_schema(looped, style)
+
+
+def test_what_has_no_end_is_found_by_the_automaton() -> None:
+    with pytest.raises(EmptyLanguage):
+        Automaton.from_expression(json_schema(needing({"$ref": "#"})).expression)
 
 
 def test_what_cannot_be_enforced_is_refused_or_reported() -> None:

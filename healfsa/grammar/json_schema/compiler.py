@@ -22,7 +22,8 @@ from healfsa.grammar import expression as ex
 from healfsa.grammar.json_schema import drafts, keywords_scalar, leaves, numbers, unique
 from healfsa.grammar.json_schema.clock import Clock
 from healfsa.grammar.json_schema.direct import Direct
-from healfsa.grammar.json_schema.emit import Emitter, is_nothing
+from healfsa.grammar.json_schema.emit import Emitter
+from healfsa.grammar.json_schema.hopeless import is_nothing
 from healfsa.grammar.json_schema.matching import matches
 from healfsa.grammar.json_schema.nodes import (
     FALSE,
@@ -354,7 +355,7 @@ class Compiler:
         """Return the texts of the documents that the schema accepts; all rules are built."""
         found = self._written()
         direct = self.emitter.direct
-        if direct is not None and (is_nothing(found) or direct.has_empty_rules()):
+        if direct is not None and (found is ex.NOTHING or direct.has_empty_rules()):
             self.emitter.forget_direct()
             found = self._written()
         refused = unique.refused(found, self.emitter.distincts or ())
@@ -363,7 +364,7 @@ class Compiler:
         if refused:
             self.emitter.forget()
             found = self._written()
-        if is_nothing(found):
+        if found is ex.NOTHING or (self.emptied and is_nothing(found)):
             root = self.formulas.leaf(self.references.root())
             where = self.emptied.get(root) or max(self.emptied.values(), key=lambda p: p.count("/"), default="#")
             raise EmptyLanguage("no JSON value satisfies the schema", where)

@@ -319,17 +319,6 @@ def _has_scalars(shape: Shape) -> bool:
     return bool(shape.null or shape.booleans or shape.numbers or shape.strings)
 
 
-def is_nothing(expression: ex.Expression) -> bool:
-    """Say whether an expression whose rules are built is plainly the empty set."""
-    if isinstance(expression, ex.Concat):
-        return any(isinstance(p, (ex.Ref, ex.Choice)) and is_nothing(p) for p in expression.parts)
-    if isinstance(expression, ex.Choice):
-        return all(is_nothing(p) for p in expression.parts)
-    if isinstance(expression, ex.Ref):
-        return isinstance(expression.rule.body, ex.Nothing)
-    return isinstance(expression, ex.Nothing)
-
-
 class Comparable(Emitter):
     """Writes items: numbers only as they can be compared, whatever their exponents."""
 

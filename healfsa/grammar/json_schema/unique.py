@@ -176,11 +176,12 @@ def hidden(root: ex.Expression) -> set[int]:
         if isinstance(node, ex.Distinct) and inside:
             found.add(id(node))
         inside = inside or isinstance(node, ex.Both | ex.Not)
-        stack += [(part, inside) for part in _parts(node)]
+        stack += [(part, inside) for part in parts_of(node)]
     return found
 
 
-def _parts(node: ex.Expression) -> tuple[ex.Expression, ...]:
+def parts_of(node: ex.Expression) -> tuple[ex.Expression, ...]:
+    """Return what a node is made of (but for separators); for a reference, the body of its rule."""
     if isinstance(node, ex.Concat | ex.Choice | ex.Both):
         return node.parts
     if isinstance(node, ex.Not | ex.Repeat):
