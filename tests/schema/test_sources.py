@@ -35,6 +35,9 @@ def weather(city: str, days: int = 1, *, unit: typing.Literal["C", "F"]) -> str:
     return f"{city} {days} {unit}"
 
 
+def labelled(text: str, **points: Point) -> None: ...
+
+
 FORMS = [
     (Person, '{"name":"A","age":3,"friends":[{"name":"B","age":4}]}', '{"name":"A","age":121}'),
     (Point, '{"x":1,"y":null}', '{"y":1}'),
@@ -44,6 +47,7 @@ FORMS = [
     (typing.Literal["a", "b"], '"b"', '"c"'),
     (weather, '{"city":"Oslo","unit":"C"}', '{"city":"Oslo"}'),
     (weather, '{"city":"Oslo","days":2,"unit":"F"}', '{"city":"Oslo","unit":"F","more":1}'),
+    (labelled, '{"text":"a","p":{"x":1,"y":2},"q":{"x":1}}', '{"text":"a","p":{"x":"1"}}'),
     (pydantic.TypeAdapter(dict[str, bool]), '{"k":true}', '{"k":1}'),
     ('{"type": "boolean"}', "true", "1"),
     (b'{"type": "boolean"}', "false", "0"),

@@ -196,16 +196,21 @@ def _of_function(function: Any, pydantic: Any) -> Any:
     except (TypeError, ValueError, NameError) as error:
         raise SchemaError(f"the signature of {function!r} cannot be read: {error}") from error
     fields: dict[str, Any] = {}
-    more = "forbid"
+    more, others = "forbid", None
     for parameter in signature.parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
-            more = "allow"
+            more, others = "allow", parameter.annotation
         elif parameter.kind is not parameter.VAR_POSITIONAL:
             annotation = Any if parameter.annotation is parameter.empty else parameter.annotation
             default = ... if parameter.default is parameter.empty else parameter.default
             fields[parameter.name] = (annotation, default)
     model = pydantic.create_model(function.__name__, __config__=pydantic.ConfigDict(extra=more), **fields)
     try:
-        return model.model_json_schema()
+        found = model.model_json_schema()
+        if others not in (None, Any, inspect.Parameter.empty):  # what **others may be
+            rest = pydantic.TypeAdapter(others).json_schema()
+            found["$defs"] = found.get("$defs", {}) | rest.pop("$defs", {})
+            found["additionalProperties"] = rest
     except pydantic.errors.PydanticUserError as error:
         raise SchemaError(f"no JSON Schema can be made of {function.__name__}: {error.message}") from error
+    return found
