@@ -20,8 +20,8 @@ from healfsa.errors import LimitExceeded
 from healfsa.limits import Limits
 
 FUEL = 1 << 22  # nodes derived before a kernel comes back to look at the clock
-FIRST_ROWS = 2048  # words for rows before the first enlargement where memory is short, else SPACIOUS times as many
-SPACIOUS = 8
+FIRST_ROWS = 2048  # words for rows before the first enlargement where memory is short
+SPACIOUS = 8  # times as much room where it is not short: twice for nodes (their table is touched), its square for rows
 LARGE = 1 << 15  # words: below, a new array is memory that was used before, and is cleared in no time
 SMALL = 1 << 20  # words: a smaller arena grows by more than a factor of two
 PARTS = 16  # nodes derived that count as one state of a search
@@ -60,11 +60,11 @@ def new_memory(program: np.ndarray, limits: Limits, spellable: frozenset[int] | 
     values = int(program[0])
     times = SPACIOUS if limits.bytes > 64 * (size + SMALL) else 1
     room = {
-        "nodes": power_above(2 * values + 100),
+        "nodes": power_above(2 * values + 100) * (2 if times > 1 else 1),
         "pool": size + times * (2 * values + 500),
         "rules": int(program[3]) + 2,
         "work": size + 3 * values + times * 1100,
-        "rows": times * FIRST_ROWS,
+        "rows": times * times * FIRST_ROWS,
     }
     header = np.zeros(km.HEADER, dtype=np.int32)
     header[km.DEPTH_LIMIT], header[km.FUEL] = limits.depth, FUEL
@@ -142,19 +142,37 @@ def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str) -> np.n
             raise LimitExceeded(word, int(memory[USED[name]]) + 1, allowed, stage)
         room[name] = min(room[name], allowed)
     larger = lay_out(memory[: km.HEADER], room, width, limits, stage)
-    for name, (offset, _, unit) in REGIONS.items():
-        words = int(memory[USED[name]]) * (width if name == "rows" else unit)
-        if name == "work" or (name == "rows" and region == "classes"):
-            continue
-        old, new = int(memory[offset]), int(larger[offset])
-        larger[new : new + words] = memory[old : old + words]
+    _copy(memory, larger, [name for name in REGIONS if name != "rows" or region != "classes"])
     if region == "classes":
         larger[km.ROWS_USED] = 0
         nodes = int(larger[km.NODES])
         larger[nodes + km.ROW : nodes + room["nodes"] * km.NODE : km.NODE] = -1
     if room["nodes"] == int(memory[km.NODES_ROOM]):
-        old, new, size = int(memory[km.TABLE]), int(larger[km.TABLE]), int(memory[km.TABLE_MASK]) + 1
-        larger[new : new + size] = memory[old : old + size]
+        _copy_table(memory, larger)
     else:
         km.rehash(larger)
     return larger
+
+
+def twin(memory: np.ndarray) -> np.ndarray:
+    """Return a copy of the arena; the room that is not used is not touched."""
+    other = zeroed(len(memory))
+    other[: km.HEADER] = memory[: km.HEADER]
+    _copy(memory, other, list(REGIONS))
+    _copy_table(memory, other)
+    return as_words(other)
+
+
+def _copy(memory: np.ndarray, other: np.ndarray, names: list[str]) -> None:
+    """Copy what is used of some regions to their places in `other`; nobody needs the work stack between calls."""
+    for name in names:
+        if name != "work":
+            offset, _, unit = REGIONS[name]
+            words = int(memory[USED[name]]) * (int(memory[km.WIDTH]) if name == "rows" else unit)
+            old, new = int(memory[offset]), int(other[offset])
+            other[new : new + words] = memory[old : old + words]
+
+
+def _copy_table(memory: np.ndarray, other: np.ndarray) -> None:
+    old, new, size = int(memory[km.TABLE]), int(other[km.TABLE]), int(memory[km.TABLE_MASK]) + 1
+    other[new : new + size] = memory[old : old + size]

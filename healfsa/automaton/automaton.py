@@ -28,7 +28,7 @@ from healfsa.automaton import (
     kernels_rules,
 )
 from healfsa.automaton import kernels_memory as km
-from healfsa.automaton.arena import FUEL, enlarge, fit_rows, new_memory, used
+from healfsa.automaton.arena import FUEL, enlarge, fit_rows, new_memory, twin, used
 from healfsa.automaton.program import Program, Symbols
 from healfsa.errors import EmptyLanguage, GrammarError, LimitExceeded, MatcherError, SearchCut, UnsupportedFeature
 from healfsa.grammar import expression as ex
@@ -235,7 +235,7 @@ class Automaton:
         if len(self.symbols.specials) != n_specials:
             raise GrammarError(f"the lazy rule {self.symbols.rules[number].name!r} brings special tokens")
         code = program.finish(-1, first)
-        self.memory = self.memory.copy()  # readers without the lock keep the old one
+        self.memory = twin(self.memory)  # readers without the lock keep the old one
         self.run(kernels_load.load, code)
         self._settle(bodies)
         self._prove(int(self.memory[self.memory[km.RULES] + number * km.RULE + km.R_BODY]))
@@ -258,7 +258,7 @@ class Automaton:
             texts, others = (), excluded
         self._excluded[number, answer] = item, texts, others
         if self.memory[km.CLASSES] < 256:
-            self.memory = self.memory.copy()  # as in `_load_rule`
+            self.memory = twin(self.memory)  # as in `_load_rule`
             self._settle([])
         self.memory[int(self.memory[km.NODES]) + question * km.NODE + km.MEMO] = answer
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 from healfsa.grammar.expression import (
     EMPTY,
     NOTHING,
+    Choice,
     Expression,
     both,
     byte_set,
@@ -29,7 +30,7 @@ from healfsa.grammar.stored import kept_expression
 
 Ranges = tuple[tuple[int, int], ...]
 
-LAST = 0x10FFFF
+LAST, ASCII = 0x10FFFF, 0x7F
 MANY = 60  # ranges; expressions of more are kept on disk
 _SURROGATES = (0xD800, 0xDFFF)
 # (first, last, lead byte of the first digit, number of continuation bytes) of each spelling length
@@ -67,6 +68,9 @@ def normal(ranges: Iterable[tuple[int, int]]) -> Ranges:
             merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
         else:
             merged.append((low, high))
+    first, last = _SURROGATES
+    if not any(low <= last and high >= first for low, high in merged):
+        return tuple(merged)
     return tuple(piece for whole in merged for piece in _without_surrogates(*whole))
 
 
@@ -81,6 +85,16 @@ def _without_surrogates(low: int, high: int) -> list[tuple[int, int]]:
 def _encoded(ranges: Ranges) -> Expression:
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
         return literal(chr(ranges[0][0]).encode())
+    if len(ranges) <= MANY:
+        return _spelled(ranges)
+    ascii_ranges = tuple((low, min(high, ASCII)) for low, high in ranges if low <= ASCII)
+    beyond = _beyond(tuple((max(low, ASCII + 1), high) for low, high in ranges if high > ASCII))
+    return Choice((_spelled(ascii_ranges), beyond)) if ascii_ranges else beyond  # as two: `choice` would mix them
+
+
+@lru_cache(maxsize=1024)
+def _beyond(ranges: Ranges) -> Expression:
+    """Return the expression of characters beyond ASCII: one for all classes that only differ in front of it."""
     if len(ranges) > MANY:
         return kept_expression(("characters", ranges), lambda: _spelled(ranges))
     return _spelled(ranges)

@@ -27,6 +27,7 @@ STAMP = fingerprint(("automaton", "vocab", "index"))  # another version of the k
 SELDOM, OFTEN = 2, 8  # how many grammars have a part before its sets are looked for on the disk, before they are made
 NARROW = 1500  # trie nodes: below a part with fewer of them a plain walk is as fast
 DESCRIPTION = 1 << 15  # words of the longest structure that is looked up
+DIGESTED = 1000  # words of the longest structure that is its own name
 
 
 class Loop:
@@ -101,7 +102,7 @@ class Loop:
 
 
 NOT_YET: Any = object()
-Key = tuple[bytes, int]  # the structure of a part, as a digest, and the trie node below which its sets are
+Key = tuple[bytes, int]  # the structure of a part (a long one as a digest), and the trie node below which its sets are
 
 
 def key_of(automaton: Automaton, tables: Tables, part: int, start: int) -> Key | None:
@@ -141,10 +142,13 @@ def _file_name(tables: Tables, description: bytes, start: int) -> str:
 
 
 def describe(automaton: Automaton, part: int, tables: Tables) -> bytes:
-    """Return a name (a digest) of the whole structure of a short node; empty where it is too large."""
+    """Return a name of the whole structure of a short node; empty where it is too large.
+
+    The structure itself is the name unless it is long: looking up the digest takes longer than comparing it.
+    """
     _, stack, words = tables.scratch_pair()
     length = automaton.run(kernels_loops.describe, part, stack, words[:DESCRIPTION])
-    return sha256(words[:length].data).digest() if length else b""
+    return words[:length].tobytes() if length <= DIGESTED else sha256(words[:length].data).digest()
 
 
 def _classify(automaton: Automaton, tables: Tables, part: int, key: Key) -> tuple[np.ndarray, ...] | None:

@@ -202,7 +202,8 @@ class Wide:
             if self._usable(piece, start):
                 self._add_loop(found, piece, start)
             else:
-                found.add(self.by_sets(piece[0], start))
+                short = self.quickly(piece[0]) if piece[1] == 0 and start == 0 else None
+                found.add(self.by_sets(piece[0], start) if short is None else Found(lists=[short.copy()]))
         return found
 
     def _add_loop(self, found: Found, piece: list[int], start: int) -> None:

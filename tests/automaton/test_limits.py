@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from healfsa.automaton import Automaton
+from healfsa.automaton import kernels_memory as km
+from healfsa.automaton.arena import twin
 from healfsa.errors import EmptyLanguage, GrammarError, LimitExceeded, MatcherError
 from healfsa.grammar import expression as ex
 from healfsa.limits import Limits
@@ -118,3 +121,13 @@ def test_what_is_no_expression(node):
 def test_the_empty_language_is_refused(node):
     with pytest.raises(EmptyLanguage):
         Automaton.from_expression(node)
+
+
+def test_a_copy_of_the_arena_has_all_that_is_used():
+    automaton = Automaton.from_expression(subsets(6))
+    for k in range(64):
+        automaton.step(automaton.start, bytes(b"ab"[k >> i & 1] for i in range(6)))
+    memory, copy = automaton.memory, twin(automaton.memory)
+    different = np.flatnonzero(memory != copy)
+    stack = memory[km.WORK]  # nobody needs it between calls
+    assert copy is not memory and ((different >= stack) & (different < stack + memory[km.WORK_ROOM])).all()

@@ -105,3 +105,11 @@ def test_large_classes_are_shared():
     assert nodes(to_expression(compile_pattern(r"\w\w+\w*")), set()) < 1500
     assert nodes(to_expression(compile_pattern(".{0,5000}")), set()) < 40
     assert nodes(to_expression(compile_pattern("(?:a{1,20}){1,20}")), set()) < 10
+
+
+def test_classes_that_differ_in_ascii_share_the_rest():
+    many = [(0x400 + 4 * k, 0x401 + 4 * k) for k in range(100)]
+    one, two = code_points([(48, 57), *many]), code_points([(48, 49), (97, 0x300), *many])
+    assert one.parts[-1] is code_points(many)
+    assert all(matches(two, character.encode()) for character in "01a\x7f\x80\u0300\u0400\u0589")
+    assert not any(matches(two, character.encode()) for character in "25`\u0301\u0402\u058e")

@@ -23,6 +23,7 @@ def of_text(characters: str) -> CharSet:
     return normal((ord(c), ord(c)) for c in characters)
 
 
+@lru_cache(maxsize=1024)
 def union(*sets: CharSet) -> CharSet:
     """Return what is in any of the sets."""
     filled = [s for s in sets if s]
