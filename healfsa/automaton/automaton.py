@@ -29,7 +29,8 @@ from healfsa.automaton import (
 )
 from healfsa.automaton import kernels_memory as km
 from healfsa.automaton.arena import FUEL, enlarge, fit_rows, new_memory, twin, used
-from healfsa.automaton.program import Program, Symbols
+from healfsa.automaton.program import Program
+from healfsa.automaton.symbols import Symbols
 from healfsa.errors import EmptyLanguage, GrammarError, LimitExceeded, MatcherError, SearchCut, UnsupportedFeature
 from healfsa.grammar import expression as ex
 from healfsa.limits import USUAL, Limits
@@ -99,18 +100,20 @@ class Automaton:
         self.memory = new_memory(code, self.limits, spellable, len(self.specials))
         kernels_classes.prepare(self.memory)
         start = self.run(kernels_load.load, code)
+        self.symbols.loaded(eager)
         self._settle(eager)
         self.start = start
         self._prove(start)
+        self.symbols.let_go()
         self.deadline, self.stage = None, "walk"
         return self
 
     def _add_rules(self, program: Program, first: int) -> list[int]:
         """Serialise the bodies of rules from number `first` on, or promise them; return those with a body."""
-        bodies, rules = [], self.symbols.rules
+        bodies, symbols = [], self.symbols
         number = first
-        while number < len(rules):
-            rule = rules[number]
+        while number < symbols.n_rules:
+            rule = symbols.promised[number]
             if rule.body is None and rule.build is not None and rule.nullable is not None:
                 program.add_promise(number, rule.nullable)
             else:
@@ -207,7 +210,7 @@ class Automaton:
         if status == km.BAD_MEMBER:
             raise GrammarError("a member of an object may not accept the empty text")
         if status == km.BROKEN_PROMISE:
-            name = self.symbols.rules[int(self.memory[km.DETAIL])].name
+            name = self.symbols.names[int(self.memory[km.DETAIL])]
             raise GrammarError(
                 f"the body of the lazy rule {name!r} is not what was promised (nullable, no special tokens)"
             )
@@ -215,7 +218,7 @@ class Automaton:
 
     def _cycle(self, rule: int) -> str:
         """Name the rules through which `rule` comes back to itself without reading anything."""
-        names = [r.name for r in self.symbols.rules]
+        names = self.symbols.names
         ring = [
             names[other]
             for other in range(len(names))
@@ -227,18 +230,20 @@ class Automaton:
 
     def _load_rule(self, number: int) -> None:
         """Build and load the body of a lazy rule that a walk has reached."""
-        first = len(self.symbols.rules)
-        program = Program(self.symbols, self.spellable)
-        program.add_body(number, self.symbols.rules[number].resolve())
+        symbols, first = self.symbols, self.symbols.n_loaded
+        program = Program(symbols, self.spellable)
+        body = symbols.promised[number].resolve()  # alive to the end: the program tells expressions by identity
+        program.add_body(number, body)
         bodies = [number, *self._add_rules(program, first)]
-        n_specials = len(self.specials)
-        if len(self.symbols.specials) != n_specials:
-            raise GrammarError(f"the lazy rule {self.symbols.rules[number].name!r} brings special tokens")
+        if len(symbols.specials) != len(self.specials):
+            raise GrammarError(f"the lazy rule {symbols.names[number]!r} brings special tokens")
         code = program.finish(-1, first)
         self.memory = twin(self.memory)  # readers without the lock keep the old one
         self.run(kernels_load.load, code)
+        symbols.loaded(bodies)
         self._settle(bodies)
         self._prove(int(self.memory[self.memory[km.RULES] + number * km.RULE + km.R_BODY]))
+        symbols.let_go()
 
     def _set_apart(self, question: int) -> None:
         """Find the language of the items that may follow one more item; see kernels_distinct."""
@@ -265,7 +270,7 @@ class Automaton:
     def _load(self, expression: ex.Expression) -> int:
         """Return the node of an expression without new rules and special tokens."""
         program = Program(self.symbols, self.spellable)
-        code = program.finish(program.add(expression), len(self.symbols.rules))
+        code = program.finish(program.add(expression), self.symbols.n_rules)
         return self.run(kernels_load.load, code)
 
     def _words(self, node: int) -> list[int]:

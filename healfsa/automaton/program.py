@@ -24,6 +24,7 @@ from operator import ge
 import numpy as np
 
 from healfsa.automaton.kernels_compile import as_words
+from healfsa.automaton.symbols import Symbols
 from healfsa.errors import GrammarError
 from healfsa.grammar import expression as ex
 from healfsa.grammar.expression import SHARED
@@ -33,33 +34,6 @@ OP_NOT, OP_REPEAT, OP_REF, OP_SPECIAL, OP_MEMBERS, OP_DISTINCT, OP_BODY, OP_PROM
 HEAD = 4  # words in front: number of values, value of the start (-1: none), first new rule, number of rules
 LONGEST = 1 << 20  # parts up to which nested CONCATs are laid flat
 NO_BOUND = 1 << 28  # bounds above are no bounds
-
-
-class Symbols:
-    """Names that outlive one program: rules, special tokens and DISTINCT nodes by number."""
-
-    __slots__ = ("distincts", "number_of_rule", "number_of_special", "rules", "specials")
-
-    def __init__(self) -> None:
-        self.distincts: list[ex.Distinct] = []
-        self.rules: list[ex.Rule] = []
-        self.number_of_rule: dict[int, int] = {}
-        self.specials: list[str] = []
-        self.number_of_special: dict[str, int] = {}
-
-    def rule(self, rule: ex.Rule) -> int:
-        """Return the number of a rule, a new one if need be."""
-        number = self.number_of_rule.setdefault(id(rule), len(self.rules))
-        if number == len(self.rules):
-            self.rules.append(rule)
-        return number
-
-    def special(self, name: str) -> int:
-        """Return the number of a special token, a new one if need be."""
-        number = self.number_of_special.setdefault(name, len(self.specials))
-        if number == len(self.specials):
-            self.specials.append(name)
-        return number
 
 
 class Program:
@@ -88,7 +62,7 @@ class Program:
 
     def finish(self, start: int, first_rule: int) -> np.ndarray:
         """Return the whole program as int32[n]."""
-        head = array("i", (self.n_values, start, first_rule, len(self.symbols.rules)))
+        head = array("i", (self.n_values, start, first_rule, self.symbols.n_rules))
         return as_words(np.frombuffer(head + self.code, dtype=np.int32))
 
     def add(self, root: ex.Expression) -> int:
@@ -205,7 +179,8 @@ class Block:
             at = _find_numbers(code, at, values, refs)
         moved, places = np.zeros(len(code), dtype=np.int32), np.array(refs, dtype=np.int64)
         moved[values] = 1
-        return cls(node, np.array(code, dtype=np.int32), program.n_values, moved, places, program.symbols.rules, inner)
+        rules = list(program.symbols.promised.values())
+        return cls(node, np.array(code, dtype=np.int32), program.n_values, moved, places, rules, inner)
 
 
 BLOCKS: dict[tuple[int, int], Block] = {}

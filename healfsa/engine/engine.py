@@ -28,6 +28,7 @@ from healfsa.limits import USUAL, Limits
 from healfsa.vocab import Vocabulary
 
 CACHE_BYTES = 256 << 20
+MOST_GRAMMARS = 4096
 
 
 class _Pending:
@@ -57,7 +58,8 @@ class Engine:
     limits : Limits, optional
         Bounds on each compile and walk.
     cache_bytes : int
-        Bound on the bytes of remembered rows, and again on the bytes of the automata of remembered grammars.
+        Bound on the bytes of remembered rows, and again on the bytes of remembered grammars, of which there are at
+        most 4,096.
     """
 
     def __init__(self, vocabulary: Vocabulary, *, limits: Limits | None = None, cache_bytes: int = CACHE_BYTES) -> None:
@@ -80,6 +82,7 @@ class Engine:
         self._known: dict[tuple[str, ...], Index] = {}
         self._pending: dict[tuple[str, ...], _Pending] = {}
         self._lock = threading.Lock()
+        self._unseen = 0  # grammars since their bytes were counted
 
     def compile(
         self,
@@ -156,12 +159,16 @@ class Engine:
             done.set()
 
     def _forget_some(self) -> None:
-        """Drop the least recently used grammars when their automata pass the bound (looked at now and then)."""
-        if len(self._known) % 16:
+        """Drop the least recently used grammars when they pass a bound; counted now and then, at little cost each."""
+        known, self._unseen = self._known, self._unseen + 1
+        while len(known) > MOST_GRAMMARS:
+            del known[next(iter(known))]
+        if self._unseen < 16 + len(known) // 16:
             return
-        total = sum(index.automaton.nbytes for index in self._known.values())
-        while total > self.cache_bytes and len(self._known) > 1:
-            total -= self._known.pop(next(iter(self._known))).automaton.nbytes
+        self._unseen = 0
+        total = sum(index.nbytes for index in known.values())
+        while total > self.cache_bytes and len(known) > 1:
+            total -= known.pop(next(iter(known))).nbytes
 
     def _own(self, index: Masks) -> Any:
         if index.vocabulary.fingerprint != self.vocabulary.fingerprint:

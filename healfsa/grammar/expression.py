@@ -96,7 +96,7 @@ class Repeat(Expression):
     most: int | None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Rule:
     """A named rule that `Ref` nodes point to, so that recursion needs no bound.
 
@@ -107,7 +107,7 @@ class Rule:
     nullable : bool, optional
         With `build`: whether the body accepts the empty text. Where this is given, the automaton calls `build` only
         when a walk reaches the rule. It is then also a promise that the body accepts something and holds no
-        special tokens.
+        special tokens. Such a body is not kept here: whoever walks there has it as its own.
     """
 
     name: str
@@ -116,9 +116,11 @@ class Rule:
     nullable: bool | None = None
 
     def resolve(self) -> Expression:
-        """Return the body, building it once if it has not been built."""
+        """Return the body, building it if it has not been built."""
         build = self.build
         if self.body is None and build is not None:  # two threads may both build: the bodies are equal
+            if self.nullable is not None:
+                return build()
             self.body = build()
             self.build = None
         return self.body if self.body is not None else NOTHING
@@ -305,7 +307,7 @@ def optional(part: Expression) -> Expression:
 
 
 SHARED: dict[int, Expression] = {}
-MOST_SHARED = 8192
+MOST_SHARED = 2048
 
 
 def share(part: Expression) -> Expression:

@@ -109,7 +109,7 @@ def _of_length(ranges: Ranges, first: int, last: int, lead: int, digits: int) ->
     return _digits(inside, digits, lead) if inside else NOTHING
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=8192)
 def _digits(ranges: Ranges, digits: int, lead: int) -> Expression:
     """Return the bytes of numbers in `ranges`: a first digit (its byte is `lead` + digit), then `digits` more."""
     span = 64**digits

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from healfsa.vocab import Vocabulary
 
 MOVES_KEPT = 200_000  # transitions by token that one index remembers
+MOVE_BYTES = 200  # of one of them
+OVERHEAD = 4000  # bytes of the Python objects around one index
 
 
 class Index(Masks):
@@ -86,6 +88,12 @@ class Index(Masks):
         self._spelling = None if is_exact_by_bytes(vocabulary) else Spelling(self.automaton, vocabulary, limits)
         if not self.is_live(self.start):
             raise refuse(Automaton.from_expression(expression, limits), vocabulary)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it holds beside its rows (they are counted by the pool)."""
+        tables = 0 if self.eager is None else self.eager.nbytes
+        return self.automaton.nbytes + MOVE_BYTES * len(self.moves) + sum(map(len, self.facts)) + tables + OVERHEAD
 
     def tabulate(self, max_states: int = MAX_STATES, max_bytes: int = MAX_BYTES) -> TokenTable:
         """Return the whole index as tables (and keep them in `eager`); see `healfsa.index.eager`.

@@ -100,6 +100,60 @@ def test_eight_threads_get_the_rows_of_one(vocabulary):
     assert not failures
 
 
+def python_objects() -> int:
+    """Live objects that the garbage collector walks."""
+    gc.collect()
+    return len(gc.get_objects())
+
+
+def wide(k: int) -> dict:
+    """One of many different schemas that are many expressions each: objects in arrays in objects."""
+    node: dict = {"$ref": "#/$defs/node"}
+    lists = {f"key {i}": {"type": "array", "items": node, "minItems": i, "maxItems": 20 + k} for i in range(20)}
+    return {**node, "$defs": {"node": {"type": "object", "properties": lists, "additionalProperties": False}}}
+
+
+def test_a_compiled_grammar_is_arrays_and_not_expressions():
+    """Nothing of a schema's expressions stays: the garbage collector of a server would walk them again and again."""
+    engine = healfsa.Engine(vocabularies.byte_level())
+    row = engine.allocate_bitmask()
+
+    def compile_some(first: int, last: int) -> None:
+        for k in range(first, last):
+            engine.matcher(healfsa.json_schema(wide(k))).fill_bitmask(row)
+
+    compile_some(0, 10)
+    before = python_objects()
+    compile_some(10, 50)
+    assert engine.n_grammars == 50
+    assert (python_objects() - before) / 40 < 60
+
+
+def test_lazy_rules_keep_no_bodies():
+    """Of a step with many residues only those are made that a text reaches, and none is kept as an expression."""
+    engine = healfsa.Engine(vocabularies.byte_level())
+    before = python_objects()
+    index = engine.compile(healfsa.json_schema({"type": "integer", "multipleOf": 9_973}))
+    matcher = engine.matcher(index)
+    for token in engine.vocabulary.encode(str(9_973 * 123_456_789)):
+        matcher.accept_token(token)
+    assert matcher.is_accepting
+    assert index.nbytes < 100_000
+    assert python_objects() - before < 2_000
+
+
+def test_grammars_are_bounded_by_number_and_bytes(monkeypatch):
+    monkeypatch.setattr("healfsa.engine.engine.MOST_GRAMMARS", 20)
+    engine = healfsa.Engine(vocabularies.byte_level())
+    for k in range(30):
+        engine.compile(healfsa.regex(f"a{{{k + 1}}}"))
+    assert engine.n_grammars == 20
+    small = healfsa.Engine(vocabularies.byte_level(), cache_bytes=100_000)
+    for k in range(40):
+        small.compile(healfsa.choice(f"{k}" * 20_000))  # its source counts too
+    assert small.n_grammars <= 20
+
+
 @pytest.mark.slow
 def test_a_thousand_tool_schemas(vocabulary):
     engine, row = healfsa.Engine(vocabulary), None

@@ -4,7 +4,7 @@ In: exact bounds (`fractions.Fraction` with a finite decimal expansion). Out: ex
     range, with
 or without a fraction, and numerals whose value is a multiple of a step.
 Idea: numerals of equal length compare like strings, so a bound is a chain of digits with a way out at each of them; a
-    multiple of m is a walk over residues, one lazily built rule a residue.
+    multiple of m is a walk over residues, one rule a residue, lazily built where there are many.
 Cost: a range is a few nodes a digit; divisibility by m at most m rules, made when they are reached.
 Not here: signs, exponents and which values are meant (see numbers.py).
 """
@@ -12,12 +12,14 @@ Not here: signs, exponents and which values are meant (see numbers.py).
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import lru_cache
+from functools import partial
+from weakref import WeakValueDictionary
 
 from healfsa.grammar import expression as ex
 
 MOST_MODULUS = 200_000
-"""Residues of which all rules are made at once; above it each is made when a text reaches it."""
+"""Residues that may be combined with bounds, fractions and complements."""
+FEW_RESIDUES = 100
 DIGIT = ex.byte_set(b"0123456789")
 NONZERO = ex.byte_set(b"123456789")
 DIGITS = ex.repeat(DIGIT)
@@ -206,11 +208,14 @@ def _short_fraction(places: int) -> ex.Expression:
 
 
 class Residues:
-    """Decimals by their residue modulo `modulus`: one rule a residue and number of places that are still to come."""
+    """Decimals by their residue modulo `modulus`: one rule a residue and number of places that are still to come.
+
+    Rules of more than `FEW_RESIDUES` are promises, whose bodies are made where a text reaches them.
+    """
 
     def __init__(self, modulus: int) -> None:
         self.modulus = modulus
-        self.rules: dict[tuple[str, int, int], ex.Rule] = {}
+        self.refs: dict[tuple[str, int, int], ex.Expression] = {}
 
     def numerals(self, places: int) -> ex.Expression:
         """Return the decimals whose value times 10**places is a multiple of the modulus."""
@@ -227,11 +232,11 @@ class Residues:
 
     def _state(self, part: str, residue: int, places: int) -> ex.Expression:
         key = (part, residue, places)
-        if key not in self.rules:
-            name = f"multiple-of-{self.modulus}:{part}-{residue}-{places}"
-            late = residue == 0 if self.modulus > MOST_MODULUS and places == 0 and part != "fraction" else None
-            self.rules[key] = ex.Rule(name, build=lambda: self._build(part, residue, places), nullable=late)
-        return ex.Ref(self.rules[key])
+        if key not in self.refs:
+            late = self._is_end(residue, places) if is_wide(self.modulus) else None
+            rule = ex.Rule(f"multiple-of-{self.modulus}", build=partial(self._build, *key), nullable=late)
+            self.refs[key] = ex.Ref(rule)
+        return self.refs[key]
 
     def _build(self, part: str, residue: int, places: int) -> ex.Expression:
         if part == "fraction":
@@ -242,11 +247,16 @@ class Residues:
     def _digits(self, part: str, residue: int, places: int) -> ex.Expression:
         groups: dict[int, list[int]] = {}
         for d in range(10):
-            groups.setdefault((residue * 10 + d) % self.modulus, []).append(48 + d)
+            behind = (residue * 10 + d) % self.modulus
+            if part != "fraction" or -behind * 10**places % self.modulus < 10**places:  # else no digits lead to zero
+                groups.setdefault(behind, []).append(48 + d)
         return ex.choice(*(ex.concat(ex.byte_set(ds), self._state(part, r, places)) for r, ds in groups.items()))
 
+    def _is_end(self, residue: int, places: int) -> bool:
+        return residue * 10**places % self.modulus == 0
+
     def _end(self, residue: int, places: int) -> ex.Expression:
-        return ex.EMPTY if residue * 10**places % self.modulus == 0 else ex.NOTHING
+        return ex.EMPTY if self._is_end(residue, places) else ex.NOTHING
 
     def _after_whole(self, residue: int, places: int) -> ex.Expression:
         """Return how a numeral may go on behind its whole part: not at all, or with a fraction."""
@@ -262,7 +272,14 @@ class Residues:
         return ex.choice(self._end(residue, places), self._digits("fraction", residue, places - 1))
 
 
-@lru_cache(maxsize=64)
+def is_wide(modulus: int) -> bool:
+    """Say whether there are so many residues that nobody should make, or keep, the rules of all."""
+    return modulus > FEW_RESIDUES
+
+
 def residues(modulus: int) -> Residues:
     """Return the residues of one modulus; shared, because the exponents of one step ask for the same rules."""
-    return Residues(modulus)
+    return _RESIDUES.setdefault(modulus, Residues(modulus))
+
+
+_RESIDUES: WeakValueDictionary[int, Residues] = WeakValueDictionary()

@@ -3,20 +3,23 @@
 In: a schema that says `type` and speaks of scalars only. Out: the shape of an equal schema, with its notes.
 Idea: such a schema looks at nothing but itself, so its meaning is a function of its keywords (annotations apart), the
     draft and the escapes of the style.
-Cost: one tuple and one look-up. Bounded; when full it starts again.
+Cost: one tuple and one look-up. Bounded, and nothing large is kept; when full it starts again.
 Not here: what the keywords mean (keywords_*.py).
 """
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from healfsa.grammar import expression as ex
 from healfsa.grammar.json_schema.drafts import ANNOTATIONS
+from healfsa.grammar.json_schema.numerals import is_large
 from healfsa.grammar.json_schema.shapes import Shape
 from healfsa.grammar.json_schema.text import Writer
 
-MOST = 4096
+MOST = 512
+MOST_WORDS = 64  # of an enum; larger ones seldom come again
 TYPES = frozenset(("string", "number", "integer", "boolean", "null"))
 OWN = frozenset(
     "type enum minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern format".split()
@@ -34,10 +37,12 @@ def key_of(schema: dict, draft: str, escapes: str) -> tuple | None:
     for keyword, value in schema.items():
         if keyword in OWN:
             if type(value) is list:
-                if not all(type(v) is str for v in value):
+                if len(value) > MOST_WORDS or not all(type(v) is str for v in value):
                     return None
                 value = tuple(value)
             elif type(value) not in (str, int):
+                return None
+            elif keyword == "multipleOf" and is_large(Fraction(value or 1)):
                 return None
             key += (keyword, type(value), value)
         elif keyword not in ANNOTATIONS:

@@ -28,6 +28,7 @@ from healfsa.grammar.json_schema.values import MOST_DIGITS
 
 SHIFTS = 20
 FEW_SHIFTS = 3
+MOST_KEPT = 64  # single numbers of a set that is kept for other schemas
 _MARK = ex.byte_set(b"eE")
 _PLUS = ex.optional(ex.literal(b"+"))
 _SIGN = ex.optional(ex.byte_set(b"+-"))
@@ -36,10 +37,25 @@ _MANTISSA = ex.concat(dec.NONZERO, dec.FRACTION)
 Maker = Callable[[Fraction, bool, "Fraction | None", bool, Numbers], ex.Expression]
 
 
-@lru_cache(maxsize=1024)
 def emit(facts: Numbers, style: Style) -> ex.Expression:
-    """Return the spellings of the numbers in `facts`; the same expression for the same numbers, once a process."""
-    return ex.share(_emit(facts, style.numbers == "plain" or facts.text))
+    """Return the spellings of the numbers in `facts`; the same expression for the same numbers, if it is small."""
+    plain = style.numbers == "plain" or facts.text
+    return _emit(facts, plain) if _is_large(facts) else _kept(facts, plain)
+
+
+@lru_cache(maxsize=256)
+def _kept(facts: Numbers, plain: bool) -> ex.Expression:
+    return ex.share(_emit(facts, plain))
+
+
+def _is_large(facts: Numbers) -> bool:
+    steps = (*facts.not_steps, *([] if facts.step is None else [facts.step]))
+    return len(facts.only or ()) + len(facts.others) > MOST_KEPT or any(is_large(step) for step in steps)
+
+
+def is_large(step: Fraction) -> bool:
+    """Say whether the multiples of a step are too many rules to be kept for other schemas."""
+    return dec.is_wide(dec.modulus_of(step))
 
 
 def _emit(facts: Numbers, plain: bool) -> ex.Expression:
@@ -138,9 +154,9 @@ def _multiples(step: Fraction, alone: bool = False) -> ex.Expression:
     return dec.multiples(step)
 
 
-def _is_great(facts: Numbers) -> bool:
+def _is_whole_step(facts: Numbers) -> bool:
     step = facts.step
-    return step is not None and step.denominator == 1 and not facts.not_steps and not countable(step)
+    return step is not None and step.denominator == 1 and not facts.not_steps
 
 
 def countable(step: Fraction) -> bool:
@@ -152,7 +168,7 @@ def _plain(low: Fraction, low_open: bool, high: Fraction | None, high_open: bool
     if facts.integral or facts.text:
         first = math.floor(low) + 1 if low_open else math.ceil(low)
         last = None if high is None else math.ceil(high) - 1 if high_open else math.floor(high)
-        if (first, last) == (0, None) and _is_great(facts):
+        if (first, last) == (0, None) and _is_whole_step(facts):
             return dec.whole_multiples(int(facts.step or 1))
         numerals = dec.whole_between(first, last)
         return numerals if facts.step == 1 and not facts.not_steps else _divided(numerals, facts)

@@ -24,7 +24,7 @@ SCALARS: Ranges = ((0, 0xD7FF), (0xE000, 0x10FFFF))
 _SHORT = {8: "b", 9: "t", 10: "n", 12: "f", 13: "r", 34: '"', 92: "\\"}
 _MUST_ESCAPE: Ranges = ((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C))
 _NON_ASCII: Ranges = ((0x7F, 0xD7FF), (0xE000, 0x10FFFF))
-MOST_KEPT = 4096
+MOST_KEPT = 1024
 _WHITE = ex.byte_set(b" \t\n\r")
 
 
