@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-peer test-engines check format warmup examples bench bench-healing clean
+.PHONY: help demo test test-slow test-peer test-engines test-numba check format warmup examples bench bench-healing clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 16
@@ -68,13 +68,14 @@ test-peer: $(VENV)/.stamp-peers ## comparisons with other libraries
 # llama-cpp compiles for minutes, so by default only those run that install from small wheels.
 ENGINES ?= xllamacpp mlx onnx
 ENGINE_HOME ?= .engines
-ENGINE_TESTS_xllamacpp := tests/integrations/test_remote.py
-ENGINE_TESTS_llama-cpp := tests/integrations/test_llama_cpp.py
-ENGINE_TESTS_mlx := tests/integrations/test_loops.py
-ENGINE_TESTS_onnx := tests/integrations/test_loops.py
+ENGINE_EXAMPLES := tests/integrations/test_examples.py
+ENGINE_TESTS_xllamacpp := tests/integrations/test_remote.py $(ENGINE_EXAMPLES)
+ENGINE_TESTS_llama-cpp := tests/integrations/test_llama_cpp.py $(ENGINE_EXAMPLES)
+ENGINE_TESTS_mlx := tests/integrations/test_loops.py $(ENGINE_EXAMPLES)
+ENGINE_TESTS_onnx := tests/integrations/test_loops.py $(ENGINE_EXAMPLES)
 ENGINE_TESTS_guidance := tests/project/test_coming_from.py
 ENGINE_TESTS_vllm := tests/integrations/test_vllm_engine.py
-ENGINE_TESTS_sglang := tests/integrations/test_sglang.py
+ENGINE_TESTS_sglang := tests/integrations/test_sglang.py $(ENGINE_EXAMPLES)
 ENGINE_PIP = $(ENGINE_HOME)/$*/bin/python -m pip install --quiet --disable-pip-version-check
 
 install-xllamacpp = $(ENGINE_PIP) -e '.[llama-server,engine-tests]'
@@ -110,9 +111,15 @@ run-engine-sglang:
 
 # The second run is the V2 runner, whose Triton kernels are interpreted.
 run-engine-vllm:
-	$(ENGINE_HOME)/vllm/bin/python -m pytest $(PYTEST_ARGS) -m engine $(ENGINE_TESTS_vllm)
+	$(ENGINE_HOME)/vllm/bin/python -m pytest $(PYTEST_ARGS) -m engine $(ENGINE_TESTS_vllm) $(ENGINE_EXAMPLES)
 	PYTHONPATH=tests/engine_cpu TRITON_INTERPRET=1 VLLM_USE_V2_MODEL_RUNNER=1 \
 	  $(ENGINE_HOME)/vllm/bin/python -m pytest $(PYTEST_ARGS) -m engine $(ENGINE_TESTS_vllm)
+
+# vLLM and SGLang pin numba 0.65: the rooms that hold kernels run with it, too.
+install-numba = $(ENGINE_PIP) '$(TORCH)' && $(ENGINE_PIP) -e '.[test]' 'numba==0.65.*'
+
+test-numba: $(ENGINE_HOME)/numba/.stamp ## the rooms with kernels, under the oldest numba that an engine pins
+	$(ENGINE_HOME)/numba/bin/python -m pytest $(PYTEST_ARGS) tests/automaton tests/index tests/mask tests/engine
 
 check: $(VENV)/.stamp-lint ## lint and types
 	$(BIN)/ruff check .

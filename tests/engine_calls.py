@@ -29,6 +29,20 @@ CALLS = [
 ]
 
 
+class ThroughOutlines:
+    """An Outlines model that heals, called as the other generators are."""
+
+    def __init__(self, model, **options):
+        self._model, self._options = model, options
+
+    def generate(self, prompts, grammar=None, **options):
+        call = self._model.batch if isinstance(prompts, list) else self._model
+        return call(prompts, grammar, **(self._options | options))
+
+    def stream(self, prompt, grammar=None, **options):
+        return self._model.stream(prompt, grammar, **(self._options | options))
+
+
 def check(ours):
     """Compare a generator's answers and streams with our own generation's."""
     for prompts, options, answer in CALLS:

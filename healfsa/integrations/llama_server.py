@@ -40,7 +40,7 @@ class LlamaServer(Loop):
         self.server = Server(url, key)
         self.engine = engine_of(tokenizer)
 
-    def _cut(self, prompt: Any, heal: str | int, prefill: Any, reading: dict[str, Any]) -> Any:
+    def _cut(self, prompt: Any, heal: str | int, prefill: Any, **reading: Any) -> Any:
         return cut(self.engine, prompt, heal, prefill, **reading)
 
     def _ids(self, boundary: Any, grammar: Any, most: int, options: dict[str, Any]) -> Iterator[int]:

@@ -11,14 +11,40 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import healfsa
 from healfsa.arguments import shown, whole
 from healfsa.errors import PromptError
 from healfsa.healing import TextStream
 from healfsa.integrations.budget import limit, most
+
+
+class Wishes(NamedTuple):
+    """What a call says beside its prompts, its grammar, and what goes to the framework."""
+
+    heal: str | int
+    prefill: Any
+    new: int
+    stop: Any
+    parse_special: bool
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> tuple[Wishes, dict[str, Any]]:
+        """Return what `options` say to us, and what is left of them."""
+        left = {"heal": "auto", "prefill": None, "max_new_tokens": 256, "stop": (), "parse_special": True} | options
+        heal, prefill, new, stop, special = (left.pop(name) for name in _OURS)
+        return cls(heal, prefill, budget(new), stop, special), left
+
+    def cut(self, cut: Any, prompt: Any, prefill: Any) -> Any:
+        """Return `cut(prompt, policy, prefill)`, with special tokens read in a text as this call wants them."""
+        reading = {"parse_special": self.parse_special} if isinstance(prompt, (str, bytes)) else {}
+        return cut(prompt, self.heal, prefill, **reading)
+
+
+_OURS = ("heal", "prefill", "max_new_tokens", "stop", "parse_special")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,18 +165,21 @@ class Loop(ABC):
 
     @abstractmethod
     def _ids(self, boundary: Any, grammar: Any, most: int, options: dict[str, Any]) -> Iterator[int]:
-        """Yield up to `most` ids behind the kept ones; the end of text may be the last, or be left out."""
+        """Return an iterator of up to `most` ids behind the kept ones; the end of text may be the last, or be left out.
 
-    def _cut(self, prompt: Any, heal: str | int, prefill: Any, reading: dict[str, Any]) -> Any:
+        What is wrong with the grammar, or with the options, is raised by the call, not by the iterator.
+        """
+
+    def _cut(self, prompt: Any, heal: str | int, prefill: Any, **reading: Any) -> Any:
         return self.engine.heal(prompt, heal, prefill, **reading)
 
     def generate(self, prompts: Any, grammar: Any = None, *, details: bool = False, **options: Any) -> Any:
-        """Continue one prompt, or each of a list, one after the other.
+        """Continue one prompt, or each of a list, one after the other; none is begun before all were found right.
 
         Parameters
         ----------
-        prompts : str, bytes, token ids, or a list of texts
-        grammar : Grammar, Index or None
+        prompts : str, bytes, token ids, or a list of them
+        grammar : Grammar, Index, None, or a list with one a prompt
         details : bool
             Return `Completion` objects in place of texts.
         heal, prefill, max_new_tokens, stop, parse_special
@@ -159,24 +188,26 @@ class Loop(ABC):
             Everything else goes to the framework (see the class).
         """
         batch, single = as_batch(prompts)
-        if not single:
-            return [self.generate(each, grammar, details=details, **options) for each in batch]
-        writing, ids = self._begin(batch[0], grammar, options)
-        done = writing.completion(ids)
-        return done if details else done.text
+        done = [writing.completion(ids) for writing, ids in self._begin(batch, grammar, options)]
+        results = done if details else [each.text for each in done]
+        return results[0] if single else results
 
     def stream(self, prompt: Any, grammar: Any = None, **options: Any) -> Iterator[str]:
         """Yield the continuation of one prompt in pieces; closing the iterator ends the generation."""
-        writing, ids = self._begin(prompt, grammar, options)
+        ((writing, ids),) = self._begin([prompt], grammar, options)
         return writing.pieces(ids)
 
-    def _begin(self, prompt: Any, grammar: Any, options: dict[str, Any]) -> tuple[Writing, Iterator[int]]:
-        options = dict(options)
-        heal, prefill, stop = options.pop("heal", "auto"), options.pop("prefill", None), options.pop("stop", ())
-        boundary = self._cut(prompt, heal, prefill, reading(prompt, options.pop("parse_special", True)))
-        new = budget(options.pop("max_new_tokens", 256))
-        ids = self._ids(boundary, grammar, most(boundary, new), options)
-        return Writing(self.engine.vocabulary, boundary, new, stop), ids
+    def _begin(self, batch: list[Any], grammar: Any, options: dict[str, Any]) -> list[tuple[Writing, Iterator[int]]]:
+        wishes, left = Wishes.of(options)
+        grammars = one_a_prompt(grammar, len(batch), "grammars")
+        tails = one_a_prompt(wishes.prefill, len(batch), "prefills")
+        begun = []
+        for prompt, each, tail in zip(batch, grammars, tails):
+            boundary = wishes.cut(self._cut, prompt, tail)
+            with refusing(left):
+                ids = self._ids(boundary, each, most(boundary, wishes.new), dict(left))
+            begun.append((Writing(self.engine.vocabulary, boundary, wishes.new, wishes.stop), ids))
+        return begun
 
 
 def as_batch(prompts: Any) -> tuple[list[Any], bool]:
@@ -194,9 +225,15 @@ def one_a_prompt(given: Any, n: int, what: str) -> list[Any]:
     return found
 
 
-def reading(prompt: Any, parse_special: bool = True) -> dict[str, Any]:
-    """Return how `Engine.heal` is to encode a prompt: special tokens of a text are read as such by default."""
-    return {"parse_special": parse_special} if isinstance(prompt, (str, bytes)) else {}
+@contextmanager
+def refusing(options: dict[str, Any]) -> Iterator[None]:
+    """Say as a PromptError what a framework says of `options` that it does not know."""
+    try:
+        yield
+    except TypeError as wrong:
+        raise PromptError(
+            f"the framework refuses these options: {wrong}", hint=f"it was given {sorted(options)}"
+        ) from wrong
 
 
 def budget(given: Any) -> int:

@@ -90,11 +90,7 @@ class Generator(Loop):
     def _ids(self, boundary: Any, grammar: Any, most: int, options: dict[str, Any]) -> Iterator[int]:
         from mlx_lm.generate import generate_step
 
-        ends = set(self.engine.vocabulary.eos_ids)
         prompt = mx.array(boundary.input_ids or [start_id(self.engine.vocabulary)])
         processor = LogitsProcessor(self.engine, grammar, boundary)
         steps = generate_step(prompt, self.model, max_tokens=most, logits_processors=[processor], **options)
-        for token, _ in steps:
-            if int(token) in ends:
-                return
-            yield int(token)
+        return (int(token) for token, _ in steps)

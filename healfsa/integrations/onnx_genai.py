@@ -54,6 +54,9 @@ class Generator(Loop):
         prompt = boundary.input_ids or [start_id(self.engine.vocabulary)]
         params = api.GeneratorParams(self.model)
         params.set_search_options(**{"do_sample": False} | options | {"max_length": len(prompt) + most})
+        return self._steps(prompt, matcher, params, most)
+
+    def _steps(self, prompt: list[int], matcher: Any, params: Any, most: int) -> Iterator[int]:
         generator = api.Generator(self.model, params)
         generator.append_tokens(np.array([prompt], dtype=np.int32))
         bitmask = self.engine.allocate_bitmask(1)
@@ -64,7 +67,7 @@ class Generator(Loop):
             generator.set_logits(logits)
             generator.generate_next_token()
             token_id = int(generator.get_next_tokens()[0])
+            yield token_id
             matcher.accept_token(token_id)
             if matcher.is_terminated:
                 return
-            yield token_id

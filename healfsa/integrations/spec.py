@@ -50,17 +50,22 @@ class Spec:
         The prompt's bytes that the model's input does not cover.
     prefill : bytes
         The prompt's tail that already lies inside the grammar.
+    at_once : bool
+        Whether the first token must write all owed bytes (policy "one").
     """
 
     constraint: dict[str, Any] = field(default_factory=dict)
     owed: bytes = b""
     prefill: bytes = b""
+    at_once: bool = False
 
     @classmethod
     def of(cls, constraint: Any, boundary: Any = None) -> Spec:
         """Return the spec of a grammar (or its description) behind a healed prompt."""
         described = describe(constraint)
-        return cls(described) if boundary is None else cls(described, boundary.owed, boundary.prefill)
+        if boundary is None:
+            return cls(described)
+        return cls(described, boundary.owed, boundary.prefill, boundary.at_once)
 
     @classmethod
     def read(cls, text: Any) -> Spec:
@@ -74,22 +79,40 @@ class Spec:
         try:
             fields = json.loads(text) if isinstance(text, (str, bytes)) else dict(text)
             constraint = dict(fields.get("constraint") or {})
-            return cls(constraint, bytes.fromhex(fields.get("owed", "")), bytes.fromhex(fields.get("prefill", "")))
+            owed, prefill = (bytes.fromhex(fields.get(name, "")) for name in ("owed", "prefill"))
+            return cls(constraint, owed, prefill, bool(fields.get("at_once")))
         except (ValueError, TypeError, AttributeError) as wrong:
             raise PromptError(f"this is no request of healfsa: {wrong}", hint="write it with Spec.text") from None
 
     def text(self) -> str:
         """Return the spec as JSON."""
-        fields = {"constraint": self.constraint, "owed": self.owed.hex(), "prefill": self.prefill.hex()}
+        fields: dict[str, Any] = {"constraint": self.constraint, "owed": self.owed.hex()}
+        fields |= {"prefill": self.prefill.hex(), "at_once": self.at_once}
         return json.dumps({name: value for name, value in fields.items() if value}, sort_keys=False)
 
     def grammar(self) -> healfsa.Grammar | None:
         """Return the grammar (None: any text); raises as its maker does."""
         return make(self.constraint)
 
+    def boundary(self) -> healfsa.Boundary:
+        """Return what of the healed prompt the other side needs."""
+        return healfsa.Boundary((), owed=self.owed, prefill=self.prefill, at_once=self.at_once)
+
     def matcher(self, engine: healfsa.Engine) -> healfsa.Matcher:
         """Return the matcher in front of the owed bytes."""
-        return engine.matcher(self.grammar(), prompt=healfsa.Boundary((), owed=self.owed, prefill=self.prefill))
+        return engine.matcher(self.grammar(), prompt=self.boundary())
+
+
+def checked(engine: healfsa.Engine, constraint: Any, boundary: Any) -> str:
+    """Return the text of `Spec.of(constraint, boundary)`; what is wrong with it is raised here, not in the engine.
+
+    Raises
+    ------
+    GrammarError, LimitExceeded, PromptError
+        As `Engine.matcher` does: a grammar that is empty or too large, a prefill that contradicts it.
+    """
+    engine.matcher(make(constraint) if isinstance(constraint, Mapping) else constraint, prompt=boundary)
+    return Spec.of(constraint, boundary).text()
 
 
 def make(constraint: Mapping[str, Any]) -> healfsa.Grammar | None:

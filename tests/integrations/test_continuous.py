@@ -125,7 +125,14 @@ def test_the_processor_in_a_manager_of_ones_own(own):
 def test_wrong_values(own, batching):
     from healfsa.integrations.transformers import ContinuousGenerator
 
-    for wrong in ({"heal": "exact"}, {"max_new_tokens": -1}, {"grammar": GRAMMARS}, {"stop": [""]}, {"prefill": "zz"}):
+    for wrong in (
+        {"heal": "exact"},
+        {"max_new_tokens": -1},
+        {"grammar": GRAMMARS},
+        {"stop": [""]},
+        {"prefill": "zz"},
+        {"top_p": 1},
+    ):
         with pytest.raises(healfsa.PromptError):
             batching.generate("x.re", **wrong)
     idle = ContinuousGenerator(own.model, own.tokenizer, own.engine, **SIZES)

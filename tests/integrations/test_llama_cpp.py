@@ -160,8 +160,11 @@ def test_bytes_of_both_readings_are_equal(llama):
 @pytest.mark.engine
 @pytest.mark.skipif(find_spec("outlines") is None, reason="Outlines is not installed")
 def test_outlines_over_the_real_package(llama):
+    import engine_calls
+
     from healfsa.integrations import outlines as ours
 
     model = ours.from_llamacpp(llama)
+    engine_calls.check_loosely(engine_calls.ThroughOutlines(model))
     assert model("The capital of Fra", Literal["nce", "lls", "ncis"]) == "nce"
     assert "".join(model.stream("The capital of Fra", max_tokens=4)) == "nce is Paris.\n"

@@ -48,6 +48,18 @@ def check(ours, toy):
     text = ours.generate('A: {"name": "B', healfsa.json_schema({"enum": [{"name": "Bo"}]}), prefill='{"name": "B')
     assert text == 'o"}'
     assert ours.generate("x.re", healfsa.regex("duce[(]x[)]"), stop="(") == "duce"
+    person, tail = healfsa.json_schema({"enum": [{"name": "Bo"}]}), '{"name": "B'
+    each = ours.generate(["x.re", "A: " + tail], [healfsa.choice("duce"), person], prefill=[None, tail])
+    assert each == ["duce", 'o"}']
+    begun, real = [], ours._ids
+    ours._ids = lambda *given: begun.append(given) or real(*given)
+    for wrong in ({"prefill": ["", "7"]}, {"grammar": [person]}, {"heal": "never"}, {"max_new_tokens": 1.5}):
+        with pytest.raises(healfsa.PromptError):  # before a token of the others was written
+            ours.generate(["x", "A7"], **({"grammar": person} | wrong))
+    assert len(begun) == 2
+    with pytest.raises(healfsa.PromptError):
+        ours.stream("A7", person, prefill="7")
+    ours._ids = real
 
 
 def install_mlx(patch, model):

@@ -197,6 +197,10 @@ def test_a_foreign_processor_is_not_healed_in_silence(healing):
     with pytest.raises(healfsa.HealFSAError, match="cannot be healed"):
         foreign("The capital of Fra", **GREEDY)
     assert foreign("The capital of Fra", heal="off", **GREEDY)
+    with pytest.raises(healfsa.HealFSAError, match="cannot be healed"):
+        foreign.stream("The capital of Fra", **GREEDY)
+    with pytest.raises(NotImplementedError):  # stock Outlines has no stream here
+        next(foreign.stream("The capital of Fra", heal="off", **GREEDY))
 
 
 def test_one_dimensional_numpy_rows(toy):
@@ -218,6 +222,13 @@ def test_one_dimensional_numpy_rows(toy):
 def test_the_capital_of_france(smollm2):
     healing = ours.from_transformers(*smollm2)
     assert healing("The capital of Fra", NAMES, **GREEDY) == "nce"
+
+
+@pytest.mark.slow
+def test_what_every_engine_is_asked(smollm2):
+    from engine_calls import ThroughOutlines, check
+
+    check(ThroughOutlines(ours.from_transformers(*smollm2), do_sample=False))
 
 
 @pytest.mark.slow

@@ -151,6 +151,10 @@ def test_generation(backend, tokenizer):
     assert "".join(ours.stream(prompts[0], grammar, **options)) == wanted[0]
     text = ours.generate('A: {"name": "B', healfsa.json_schema({"enum": [{"name": "Bo"}]}), prefill='{"name": "B')
     assert text == 'o"}'
+    done = ours.generate(prompts, grammar, details=True, **options)
+    assert [each.text for each in done] == wanted and done[0].boundary.owed == b" Fra"
+    with pytest.raises(healfsa.PromptError, match="prefill|contradict|7"):
+        ours.generate(["x.re", "A7"], grammar, prefill=[None, "7"])
     for cut in ("We saw The capita", 'x = 1; print("Hel'):  # masks may spell with more tokens than were cut
         one = {"heal": 3, "max_new_tokens": 1}
         assert (
@@ -175,6 +179,43 @@ def test_the_custom_logit_processor(backend, tokenizer, monkeypatch):
     params["__req__"].output_ids = ids_of(backend, " France")
     ended = HealFSALogitProcessor()(torch.zeros((1, len(tokenizer))), [params])
     assert set(np.flatnonzero(np.isfinite(ended[0].numpy())).tolist()) <= {0, 2}
+    wrong = dict(params, healfsa=Spec({"json": SCHEMA}, b"x", b'{"nom').text())  # the scheduler's process goes on
+    ended = HealFSALogitProcessor()(torch.zeros((1, len(tokenizer))), [wrong])
+    assert set(np.flatnonzero(np.isfinite(ended[0].numpy())).tolist()) <= {0, 2}
+
+
+def test_a_batch_through_the_custom_logit_processor(backend, tokenizer):
+    """A pattern, a schema with a prefill inside it, free text, and a request of somebody else's."""
+    from healfsa.integrations import models
+    from healfsa.integrations.sglang import HealFSALogitProcessor
+    from healfsa.integrations.transformers import Generator as Own
+
+    own = Own(toy_model(len(tokenizer)), tokenizer)
+    person, tail = healfsa.json_schema({"enum": [{"name": "Bo"}, {"name": "Bill"}]}), '{"name": "B'
+    prompts, grammars = ["x.re", "A: " + tail, "The capital of Fra"], [healfsa.regex("[a-z ]{4,9}[.]"), person, None]
+    tails = [None, tail, None]
+    wanted = own.generate(prompts, grammars, prefill=tails, do_sample=False, max_new_tokens=2)
+    cuts = [own.engine.heal(prompt, prefill=each) for prompt, each in zip(prompts, tails)]
+    rows = [(list(cut.input_ids), SimpleNamespace(output_ids=[])) for cut in cuts]
+    folder, processor = str(models.embedded_folder(progress=False)), HealFSALogitProcessor()
+    params = [{"healfsa": Spec.of(each, cut).text(), "tokenizer": folder} for each, cut in zip(grammars, cuts)]
+    for row, (_, request) in zip(params, rows):
+        row["__req__"] = request
+    for _ in range(12):
+        with torch.inference_mode():
+            logits = [
+                own.model(torch.tensor([ids + request.output_ids])).logits[0, -1].float() for ids, request in rows
+            ]
+        masked = processor(torch.stack([*logits, logits[0]]), [*params, {}])
+        assert not torch.isinf(masked[-1]).any()
+        for (_, request), scores in zip(rows, masked):
+            request.output_ids.append(int(scores.argmax()))
+    for (_, request), cut, text in zip(rows, cuts, wanted):
+        ids = request.output_ids
+        end = next((at for at, token_id in enumerate(ids) if token_id in (0, 2)), len(ids))
+        data = own.engine.vocabulary.decode_bytes(ids[:end])
+        assert data.startswith(cut.owed + text.encode())
+        assert cut is cuts[2] or (end < len(ids) and data.endswith((b".", b'"}')))
 
 
 @pytest.mark.engine

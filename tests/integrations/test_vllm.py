@@ -68,6 +68,8 @@ def test_grammars_are_described_and_made_again(grammar):
 def test_specs_are_read_back():
     boundary = healfsa.Boundary((5,), owed=b"\xc3 Fra", prefill=b"{")
     spec = Spec.of(GRAMMAR, boundary)
+    at_once = healfsa.Boundary((5,), owed=b"Fra", at_once=True)
+    assert Spec.read(Spec.of(None, at_once).text()).boundary() == healfsa.Boundary((), owed=b"Fra", at_once=True)
     assert Spec.read(spec.text()) == spec and Spec.read(json.loads(spec.text())) == spec
     assert Spec.of(None).text() == "{}" and make({}) is None
     for wrong in ("no json", "[1]", '{"owed": "zz"}', "7"):
@@ -158,6 +160,29 @@ def test_a_token_that_is_not_allowed_ends_only_its_row(stand_in, own):
     logits = processor.apply(torch.zeros((2, own.engine.vocabulary.size)))
     assert np.flatnonzero(np.isfinite(logits[0].numpy())).tolist() == [0, 2]
     assert np.isfinite(logits[1].numpy()).sum() > 2
+
+
+CONTRADICTS = Spec({"json": SCHEMA}, b"x", b'{"nom')
+
+
+def test_a_spec_that_was_let_pass_ends_only_its_request(stand_in, own, shared):
+    """The engine's process must go on, whatever a client sent."""
+    from healfsa.integrations.vllm import HealFSADeviceProcessor, HealFSAProcessor
+
+    size = own.engine.vocabulary.size
+    one = HealFSAProcessor(stand_in, "cpu", False)
+    added = [(0, carrying(CONTRADICTS), [5], []), (1, carrying(Spec(GRAMMAR)), [5], [])]
+    one.update_state(SimpleNamespace(removed=[], added=added, moved=[]))
+    shared.prompt_len.np[:] = 1
+    device = HealFSADeviceProcessor(stand_in, shared)
+    assert device.add_request(0, carrying(CONTRADICTS)) and device.add_request(1, carrying(Spec(GRAMMAR)))
+    ctx = SimpleNamespace(
+        expanded_idx_mapping=torch.tensor([0, 1]), expanded_local_pos=torch.tensor([0, 0]), pos=torch.tensor([0, 0]),
+        input_ids=torch.tensor([5, 5]), idx_mapping_np=np.array([0, 1]), seq_lens_upper_bound_np=np.array([1, 1]),
+    )  # fmt: skip
+    for processor, place in ((one, None), (device, ctx)):
+        logits = processor.apply(torch.zeros((2, size)), place).numpy()
+        assert np.flatnonzero(np.isfinite(logits[0])).tolist() == [0, 2] and np.isfinite(logits[1]).sum() > 2
 
 
 def test_wrong_specs_are_refused_in_the_front_end(stand_in):
@@ -310,6 +335,20 @@ def test_structured_outputs(stand_in, toy, own):
         grammar.reset()
 
 
+def test_a_mask_that_fails_ends_only_its_request(stand_in, own):
+    from healfsa.integrations.vllm.structured import HealFSAGrammar
+
+    def fill_bitmask(bitmask, row):
+        raise healfsa.LimitExceeded("states", 2, 1, "mask")
+
+    index = own.engine.matcher(None).index
+    grammar = HealFSAGrammar(SimpleNamespace(index=index, fill_bitmask=fill_bitmask, is_terminated=False))
+    bitmask = torch.from_numpy(own.engine.allocate_bitmask(2))
+    grammar.fill_bitmask(bitmask, 1)
+    assert (bitmask[0] == -1).all() and bitmask[1].tolist() == [0b101] + [0] * (bitmask.shape[1] - 1)
+    assert grammar.accept_tokens("r", [2]) and grammar.validate_tokens([5]) == []
+
+
 def test_a_spec_inside_a_schema_is_healed(stand_in, toy, own):
     from healfsa.integrations.vllm.structured import HealFSABackend
 
@@ -364,8 +403,15 @@ def test_generation(stand_in, toy, own, through):
         one = {"heal": 3, "max_new_tokens": 1}
         found = ours.generate(cut, details=True, **one).outputs[0]
         assert found.text == own.generate(cut, do_sample=False, **one) and found.finish_reason == "length"
-    with pytest.raises(healfsa.PromptError):
-        ours.generate(prompts, [grammar], **options)
+    one = {"heal": "one", "max_new_tokens": 3}
+    assert ours.generate(prompts[0], **one) == own.generate(prompts[0], do_sample=False, **one)
+    tails = ['{"name": "B', None]
+    each = ours.generate(["A: " + tails[0], "x.re"], [make({"json": {"enum": [{"name": "Bo"}]}}), None], prefill=tails)
+    assert each[0] == 'o"}'
+    ours.llm = None  # what is wrong is said before anything is sent
+    for wrong in ({"grammar": [grammar]}, {"prefill": [b"7", None]}, {"heal": "never"}, {"max_new_tokens": -1}):
+        with pytest.raises(healfsa.PromptError):
+            ours.generate(["The capital of 7", "x.re"], **({"grammar": grammar} | wrong))
 
 
 def test_answers_are_put_right(own):

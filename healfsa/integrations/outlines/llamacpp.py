@@ -9,17 +9,14 @@ Not here: the loop over llama-cpp-python (see healfsa.integrations.llama_cpp).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from outlines.inputs import Chat
 from outlines.models.llamacpp import LlamaCpp as StockLlamaCpp
 
 import healfsa
 from healfsa.errors import PromptError
 from healfsa.integrations.llama_cpp import Generator as Healer
-from healfsa.integrations.outlines.healing import Healing, index_of
-from healfsa.integrations.outlines.processors import Processor
+from healfsa.integrations.outlines.healing import Healing
 
 
 class LlamaCpp(Healing, StockLlamaCpp):
@@ -50,43 +47,15 @@ class LlamaCpp(Healing, StockLlamaCpp):
         self.engine = self._healer.engine
         self.heal = heal
 
-    def generate(self, model_input: Any, output_type: Any = None, **options: Any) -> Any:
-        """Return what follows the prompt."""
-        if self._is_stock(output_type, options):
-            return super().generate(model_input, output_type, **options)
-        return self._healer.generate(self._prompt(model_input), index_of(output_type), **self._healed(options))
-
     def generate_batch(self, model_input: list[Any], output_type: Any = None, **options: Any) -> list[Any]:
         """Return one result an input, one after the other."""
         return [self.generate(each, output_type, **options) for each in model_input]
 
-    def generate_stream(self, model_input: Any, output_type: Any = None, **options: Any) -> Iterator[str]:
-        """Yield what follows the prompt in pieces."""
-        if self._is_stock(output_type, options):
-            return super().generate_stream(model_input, output_type, **options)
-        return self._healer.stream(self._prompt(model_input), index_of(output_type), **self._healed(options))
-
-    def _is_stock(self, processor: Any, options: dict[str, Any]) -> bool:
-        foreign = processor is not None and not isinstance(processor, Processor)
-        if foreign and options.get("heal", self.heal) == "off":
-            options.pop("heal", None)
-            return True
-        return False
-
     def _healed(self, options: dict[str, Any]) -> dict[str, Any]:
         renamed = {"max_tokens": "max_new_tokens", "temperature": "temp"}
-        return {"heal": self.heal} | {renamed.get(name, name): value for name, value in options.items()}
+        return super()._healed({renamed.get(name, name): value for name, value in options.items()})
 
-    def _prompt(self, model_input: Any) -> Any:
-        if isinstance(model_input, str) and self._is_chat:
-            model_input = Chat([{"role": "user", "content": model_input}])
-        if isinstance(model_input, Chat):
-            return self._chat_text(model_input.messages)
-        if isinstance(model_input, (str, bytes)):
-            return model_input
-        return self.type_adapter.format_input(model_input)  # raises Outlines' own error
-
-    def _chat_text(self, messages: list[Any]) -> str:
+    def _chat(self, messages: list[dict[str, Any]]) -> str:
         """Return the text of a chat; a last message of the assistant is continued."""
         template = self.model.metadata.get("tokenizer.chat_template")
         if not template:

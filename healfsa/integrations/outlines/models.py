@@ -1,23 +1,19 @@
 """Outlines models that heal: the prompt is cut, and the grammar begins in front of the cut.
 
 In: an Outlines model's input (a text, a `Chat`, a list of them) and a processor. Out: what follows the prompt.
-Idea: the processor carries the grammar; the model heals the prompt first and lets the grammar begin behind the bytes
-    that are owed. Text prompts are continued as they are; a `Chat` whose last message is the assistant's is continued.
+Idea: a batch is one call of transformers'; streams are ours (stock Outlines has none here). The rest is `Healing`.
 Cost: that of the unhealed call.
 Not here: the processor, llama-cpp-python (see llamacpp).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from outlines.inputs import Chat
 from outlines.models.transformers import Transformers as StockTransformers
 
 import healfsa
 from healfsa.integrations.outlines.healing import Healing, index_of
-from healfsa.integrations.outlines.processors import Processor
 from healfsa.integrations.transformers import Generator as Healer
 
 
@@ -61,12 +57,6 @@ class Transformers(Healing, StockTransformers):
         self.engine = self._healer.engine
         self.heal = heal
 
-    def generate(self, model_input: Any, output_type: Any = None, **options: Any) -> Any:
-        """Return what follows the prompt: one text, or a list where `num_return_sequences` asks for several."""
-        if self._is_stock(output_type, options):
-            return super().generate(model_input, output_type, **options)
-        return self._healer.generate(self._prompt(model_input), index_of(output_type), **self._healed(options))
-
     def generate_batch(self, model_input: list[Any], output_type: Any = None, **options: Any) -> list[Any]:
         """Return one result an input; each a list where `num_return_sequences` asks for several."""
         if self._is_stock(output_type, options):
@@ -75,30 +65,6 @@ class Transformers(Healing, StockTransformers):
         texts = self._healer.generate(prompts, index_of(output_type), **self._healed(options))
         copies = len(texts) // max(1, len(prompts))
         return texts if copies == 1 else [texts[i : i + copies] for i in range(0, len(texts), copies)]
-
-    def generate_stream(self, model_input: Any, output_type: Any = None, **options: Any) -> Iterator[str]:
-        """Yield what follows the prompt in pieces (stock Outlines has no streams here)."""
-        return self._healer.stream(self._prompt(model_input), index_of(output_type), **self._healed(options))
-
-    def _is_stock(self, processor: Any, options: dict[str, Any]) -> bool:
-        foreign = processor is not None and not isinstance(processor, Processor)
-        if foreign and options.get("heal", self.heal) == "off":
-            options.pop("heal", None)
-            return True
-        return False
-
-    def _healed(self, options: dict[str, Any]) -> dict[str, Any]:
-        return {"heal": self.heal} | options
-
-    def _prompt(self, model_input: Any) -> Any:
-        """Return a text, or the messages of a chat, for the healer."""
-        if isinstance(model_input, str) and self._is_chat:
-            model_input = Chat([{"role": "user", "content": model_input}])
-        if isinstance(model_input, Chat):
-            return [dict(message) for message in model_input.messages]
-        if isinstance(model_input, (str, bytes)):
-            return model_input
-        return self.type_adapter.format_input(model_input)  # raises Outlines' own error
 
 
 def from_transformers(model: Any, tokenizer: Any, **options: Any) -> Transformers:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import healfsa
 from healfsa.integrations.budget import most
-from healfsa.integrations.loop import Writing, as_batch, budget, one_a_prompt, reading
-from healfsa.integrations.spec import SPEC_KEYWORD, Spec
+from healfsa.integrations.loop import Wishes, Writing, as_batch, one_a_prompt
+from healfsa.integrations.spec import SPEC_KEYWORD, checked
 from healfsa.integrations.start import start_id
 
 
@@ -35,45 +35,46 @@ class Generator:
         source = vocabulary or healfsa.Vocabulary.from_tokenizer(engine.tokenizer_manager.tokenizer)
         self.engine = healfsa.Engine(source)
 
-    def generate(self, prompts: Any, grammar: Any = None, **options: Any) -> Any:
+    def generate(self, prompts: Any, grammar: Any = None, *, details: bool = False, **options: Any) -> Any:
         """Continue one prompt, or each of a list.
 
         Parameters
         ----------
         prompts : str, token ids, or a list of them
         grammar : Grammar, description of `Spec`, None, or a list with one a prompt
-        heal, prefill, max_new_tokens, stop
+        details : bool
+            Return `healfsa.integrations.loop.Completion` objects in place of texts.
+        heal, prefill, max_new_tokens, stop, parse_special
             As for `healfsa.integrations.transformers.generate`.
         **options
             Everything else goes into SGLang's `sampling_params`; `temperature` is 0 unless it is given.
         """
         batch, single = as_batch(prompts)
         grammars = one_a_prompt(grammar, len(batch), "grammars")
-        call, settings = _split(options)
-        cuts = [self._cut(each, call) for each in batch]
-        params = [self._params(each, cut, call, settings) for each, cut in zip(grammars, cuts)]
+        wishes, settings = Wishes.of(options)
+        tails = one_a_prompt(wishes.prefill, len(batch), "prefills")
+        cuts = [wishes.cut(self.engine.heal, each, tail) for each, tail in zip(batch, tails)]
+        params = [self._params(each, cut, wishes.new, settings) for each, cut in zip(grammars, cuts)]
         answers = self.server.generate(input_ids=[self._input(cut) for cut in cuts], sampling_params=params)
-        texts = [self._writing(cut, call).completion(each["output_ids"]).text for cut, each in zip(cuts, answers)]
-        return texts[0] if single else texts
+        done = [self._writing(cut, wishes).completion(each["output_ids"]) for cut, each in zip(cuts, answers)]
+        results = done if details else [each.text for each in done]
+        return results[0] if single else results
 
     def stream(self, prompt: Any, grammar: Any = None, **options: Any) -> Iterator[str]:
         """Yield the continuation of one prompt in pieces."""
-        call, settings = _split(options)
-        cut = self._cut(prompt, call)
-        params = self._params(grammar, cut, call, settings)
+        wishes, settings = Wishes.of(options)
+        cut = wishes.cut(self.engine.heal, prompt, wishes.prefill)
+        params = self._params(grammar, cut, wishes.new, settings)
         answers = self.server.generate(input_ids=self._input(cut), sampling_params=params, stream=True)
-        return self._writing(cut, call).pieces(_fresh(answers))
-
-    def _cut(self, prompt: Any, call: _Call) -> Any:
-        return self.engine.heal(prompt, call.heal, call.prefill, **reading(prompt))
+        return self._writing(cut, wishes).pieces(_fresh(answers))
 
     def _input(self, cut: Any) -> list[int]:
         return cut.input_ids or [start_id(self.engine.vocabulary)]
 
-    def _params(self, grammar: Any, cut: Any, call: _Call, settings: dict[str, Any]) -> dict[str, Any]:
-        params = {"temperature": 0.0} | settings | {"max_new_tokens": max(1, self._room(cut, call.new))}
+    def _params(self, grammar: Any, cut: Any, new: int, settings: dict[str, Any]) -> dict[str, Any]:
+        params = {"temperature": 0.0} | settings | {"max_new_tokens": max(1, self._room(cut, new))}
         if grammar is not None or cut.owed:
-            params["json_schema"] = json.dumps({SPEC_KEYWORD: Spec.of(grammar, cut).text()})
+            params["json_schema"] = json.dumps({SPEC_KEYWORD: checked(self.engine, grammar, cut)})
         return params
 
     def _room(self, cut: Any, new: int) -> int:
@@ -81,23 +82,8 @@ class Generator:
         context = getattr(self.server.tokenizer_manager, "context_len", None)
         return most(cut, new) if context is None else min(most(cut, new), context - 1 - len(self._input(cut)))
 
-    def _writing(self, cut: Any, call: _Call) -> Writing:
-        return Writing(self.engine.vocabulary, cut, call.new, call.stop)
-
-
-class _Call(NamedTuple):
-    """What a call says that SGLang does not hear."""
-
-    stop: Any
-    heal: str | int
-    prefill: Any
-    new: int
-
-
-def _split(options: dict[str, Any]) -> tuple[_Call, dict[str, Any]]:
-    settings = dict(options)
-    stop, heal = settings.pop("stop", ()), settings.pop("heal", "auto")
-    return _Call(stop, heal, settings.pop("prefill", None), budget(settings.pop("max_new_tokens", 256))), settings
+    def _writing(self, cut: Any, wishes: Wishes) -> Writing:
+        return Writing(self.engine.vocabulary, cut, wishes.new, wishes.stop)
 
 
 def _fresh(answers: Any) -> Iterator[int]:

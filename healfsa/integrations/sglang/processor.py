@@ -9,6 +9,7 @@ Not here: the grammar backend, which is quicker, and right with overlapped sched
 
 from __future__ import annotations
 
+import logging
 from functools import lru_cache
 from typing import Any
 
@@ -17,9 +18,11 @@ import torch
 from sglang.srt.sampling.custom_logit_processor import CustomLogitProcessor
 
 import healfsa
+from healfsa.errors import HealFSAError
 from healfsa.integrations.history import ID_TYPE, Histories, allow_only
 from healfsa.integrations.spec import Spec
 
+log = logging.getLogger("healfsa.sglang")
 FIELD = "healfsa"
 
 
@@ -29,9 +32,13 @@ def _engine(tokenizer: str, width: int) -> healfsa.Engine:
 
 
 @lru_cache(maxsize=256)
-def _histories(tokenizer: str, width: int, spec: str) -> tuple[healfsa.Engine, Histories]:
+def _histories(tokenizer: str, width: int, spec: str) -> tuple[healfsa.Engine, Histories | None]:
     engine = _engine(tokenizer, width)
-    return engine, Histories([Spec.read(spec).matcher(engine)])
+    try:
+        return engine, Histories([Spec.read(spec).matcher(engine)])
+    except HealFSAError as wrong:
+        log.warning("a request with a wrong spec ends: %s", wrong)
+        return engine, None
 
 
 class HealFSALogitProcessor(CustomLogitProcessor):
@@ -45,11 +52,15 @@ class HealFSALogitProcessor(CustomLogitProcessor):
             engine, histories = _histories(params["tokenizer"], logits.shape[-1], params[FIELD])
             history = np.array(params["__req__"].output_ids, dtype=ID_TYPE).tobytes()
             bitmask = engine.allocate_bitmask(1)
-            matcher = histories.matcher(0, history)
-            histories.forget(1024)
-            if matcher is None:
+            try:
+                matcher = None if histories is None else histories.matcher(0, history)
+                if matcher is not None and histories is not None:
+                    histories.forget(1024)
+                    matcher.fill_bitmask(bitmask, 0)
+            except HealFSAError as failure:
+                matcher = None
+                log.warning("a request ends here: %s", failure)
+            if matcher is None:  # it has ended, or failed: SGLang's scheduler, and its other requests, go on
                 allow_only(bitmask[0], engine.vocabulary.eos_ids)
-            else:
-                matcher.fill_bitmask(bitmask, 0)
             healfsa.apply_bitmask(logits[row : row + 1], torch.from_numpy(bitmask).to(logits.device))
         return logits

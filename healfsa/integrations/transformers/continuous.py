@@ -25,8 +25,7 @@ from healfsa.errors import HealFSAError, PromptError
 from healfsa.healing import stop_strings
 from healfsa.integrations.budget import most
 from healfsa.integrations.history import SequenceMask, allow_only
-from healfsa.integrations.loop import Writing, one_a_prompt
-from healfsa.integrations.loop import budget as budget_of
+from healfsa.integrations.loop import Wishes, Writing, one_a_prompt
 from healfsa.integrations.transformers.generation import engine_for
 from healfsa.integrations.transformers.processors import as_engine
 from healfsa.integrations.transformers.prompts import is_single, prepare
@@ -201,14 +200,10 @@ class ContinuousGenerator:
         prompts: Any,
         grammar: Any = None,
         *,
-        heal: str | int = "auto",
-        prefill: Any = None,
-        max_new_tokens: int = 256,
-        stop: str | Sequence[str] = (),
-        parse_special: bool = True,
         details: bool = False,
+        **wishes: Any,
     ) -> Any:
-        """Continue each prompt; parameters as in `Generator.generate`, with `heal` a policy but exact.
+        """Continue each prompt; `heal` (any policy but exact) and the rest as for `Generator.generate`.
 
         Returns
         -------
@@ -217,46 +212,38 @@ class ContinuousGenerator:
         """
         single = is_single(prompts)
         batch = [prompts] if single else list(prompts)
-        options = (heal, prefill, max_new_tokens, stop, parse_special)
-        going = self._add(batch, grammar, *options)
+        going = self._add(batch, grammar, wishes)
         for _ in self._follow(dict(going)):
             pass
         done = [request.writing.completion() for request in going.values()]
         results = done if details else [each.text for each in done]
         return results[0] if single else results
 
-    def stream(
-        self,
-        prompt: Any,
-        grammar: Any = None,
-        *,
-        heal: str | int = "auto",
-        prefill: Any = None,
-        max_new_tokens: int = 256,
-        stop: str | Sequence[str] = (),
-        parse_special: bool = True,
-    ) -> Iterator[str]:
+    def stream(self, prompt: Any, grammar: Any = None, **wishes: Any) -> Iterator[str]:
         """Yield the continuation of one prompt in pieces; closing the iterator cancels the request."""
-        going = self._add([prompt], grammar, heal, prefill, max_new_tokens, stop, parse_special)
+        going = self._add([prompt], grammar, wishes)
         return (piece for piece in self._follow(going) if piece)
 
-    def _add(
-        self, batch: list[Any], grammar: Any, heal: Any, prefill: Any, max_new_tokens: Any, stop: Any, parse: bool
-    ) -> dict[str, _Request]:
-        """Hand the prompts to the manager; return what was added by its id."""
-        if heal == "exact":
+    def _add(self, batch: list[Any], grammar: Any, options: dict[str, Any]) -> dict[str, _Request]:
+        """Hand the prompts to the manager, if none is wrong; return what was added by its id."""
+        wishes, left = Wishes.of(options)
+        if left:
+            raise PromptError(f"no option {sorted(left)[0]!r}", hint="what a batch shares goes to ContinuousGenerator")
+        if wishes.heal == "exact":
             raise PromptError("this loop heals by masks, which do not give exact weights", hint="Generator.generate")
-        new, grammars = budget_of(max_new_tokens), one_a_prompt(grammar, len(batch), "grammars")
-        tails = one_a_prompt(prefill, len(batch), "prefills")
-        prepared = prepare(
-            self.engine, self._tokenizer, batch, heal=heal, prefill=tails, parse_special=parse, device="cpu"
+        grammars, tails = (
+            one_a_prompt(given, len(batch), what)
+            for given, what in ((grammar, "grammars"), (wishes.prefill, "prefills"))
         )
-        stops, going = stop_strings(stop), {}
-        for ids, boundary, each in zip(prepared.rows(), prepared.boundaries, grammars):
-            request = _Request(
-                self._processor.constraint(each, boundary), Writing(self.engine.vocabulary, boundary, new, stops)
-            )
-            room = max(1, most(boundary, new))
+        prepared = prepare(
+            self.engine, self._tokenizer, batch,
+            heal=wishes.heal, prefill=tails, parse_special=wishes.parse_special, device="cpu",
+        )  # fmt: skip
+        vocabulary, stops, going = self.engine.vocabulary, stop_strings(wishes.stop), {}
+        constraints = [self._processor.constraint(*pair) for pair in zip(grammars, prepared.boundaries)]
+        for ids, boundary, constraint in zip(prepared.rows(), prepared.boundaries, constraints):
+            request = _Request(constraint, Writing(vocabulary, boundary, wishes.new, stops))
+            room = max(1, most(boundary, wishes.new))
             carried = {"eos_token_id": self._ends, FIELD: request.constraint}
             request_id = f"healfsa-{next(self._numbers)}"
             self._requests[request_id] = going[request_id] = request

@@ -17,7 +17,7 @@ from typing import Any
 from healfsa.integrations.llama_server import engine_of
 from healfsa.integrations.loop import Loop
 from healfsa.integrations.remote import Server, cut, gbnf
-from healfsa.integrations.spec import Spec
+from healfsa.integrations.spec import checked
 from healfsa.integrations.start import start_id
 from healfsa.integrations.vllm.setup import FIELD
 
@@ -50,9 +50,9 @@ class Client(Loop):
         self._model = model
         self._processor = processor
 
-    def _cut(self, prompt: Any, heal: str | int, prefill: Any, reading: dict[str, Any]) -> Any:
+    def _cut(self, prompt: Any, heal: str | int, prefill: Any, **reading: Any) -> Any:
         if self._processor:
-            return super()._cut(prompt, heal, prefill, reading)
+            return super()._cut(prompt, heal, prefill, **reading)
         return cut(self.engine, prompt, heal, prefill, **reading)
 
     def _ids(self, boundary: Any, grammar: Any, most: int, options: dict[str, Any]) -> Iterator[int]:
@@ -64,7 +64,7 @@ class Client(Loop):
 
     def _constraint(self, boundary: Any, grammar: Any) -> dict[str, Any]:
         if self._processor:
-            return {"vllm_xargs": {FIELD: Spec.of(grammar, boundary).text()}}
+            return {"vllm_xargs": {FIELD: checked(self.engine, grammar, boundary)}}
         text = gbnf(self.engine, grammar, boundary)
         left = {"vllm_xargs": {"heal": "off"}}  # where our endpoint plugin answers, it must not heal once more
         return left if text is None else left | {"structured_outputs": {"grammar": text}}

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 import torch
 
-import healfsa
 from healfsa.engine.device import DeviceIndex
-from healfsa.errors import LimitExceeded
+from healfsa.errors import HealFSAError
 from healfsa.integrations.vllm.processors import HealFSAProcessor, spec_of
 
 UNCONSTRAINED = -1
@@ -47,9 +46,8 @@ class HealFSADeviceProcessor(HealFSAProcessor):
         if spec is None:
             return False
         try:
-            boundary = healfsa.Boundary((), owed=spec.owed, prefill=spec.prefill)
-            state = self._index.start(spec.grammar(), boundary)
-        except LimitExceeded:
+            state = self._index.start(spec.grammar(), spec.boundary())
+        except HealFSAError:  # too large for tables; or wrong, and then it ends on the host
             return super().add_request(req_idx, sampling_params)
         self._on[req_idx], self._fresh[req_idx] = state, True
         self._states[req_idx] = state

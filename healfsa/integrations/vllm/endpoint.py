@@ -23,7 +23,7 @@ from typing import Any
 import healfsa
 from healfsa.errors import HealFSAError
 from healfsa.integrations.budget import most
-from healfsa.integrations.spec import Spec
+from healfsa.integrations.spec import checked
 from healfsa.integrations.vllm.answers import Answer, constraint_of, stops_of
 from healfsa.integrations.vllm.setup import FIELD, engine_of
 
@@ -125,7 +125,7 @@ class Asked:
         request = self._request
         constraint = self.constraint if self.constraint is not None else {}
         if constraint or boundary.owed:
-            request.vllm_xargs = self._extra | {FIELD: Spec(constraint, boundary.owed, boundary.prefill).text()}
+            request.vllm_xargs = self._extra | {FIELD: checked(engine, constraint, boundary)}
             request.structured_outputs, request.response_format = None, None
         budgets: list[int] = []
         for name in ("max_completion_tokens", "max_tokens"):

@@ -10,7 +10,6 @@ Not here: what the engine does with a spec (see processors, structured).
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from vllm import SamplingParams, TokensPrompt
@@ -18,8 +17,8 @@ from vllm.sampling_params import StructuredOutputsParams
 
 from healfsa.errors import HealFSAError, PromptError
 from healfsa.integrations.budget import most
-from healfsa.integrations.loop import Writing, as_batch, budget, one_a_prompt, reading
-from healfsa.integrations.spec import SPEC_KEYWORD, Spec
+from healfsa.integrations.loop import Wishes, Writing, as_batch, one_a_prompt, refusing
+from healfsa.integrations.spec import SPEC_KEYWORD, checked
 from healfsa.integrations.start import start_id
 from healfsa.integrations.vllm.setup import FIELD, engine_of
 
@@ -48,10 +47,6 @@ class Generator:
         prompts: Any,
         grammar: Any = None,
         *,
-        heal: str | int = "auto",
-        prefill: Any = None,
-        max_new_tokens: int = 256,
-        stop: str | Sequence[str] = (),
         details: bool = False,
         **options: Any,
     ) -> Any:
@@ -61,7 +56,7 @@ class Generator:
         ----------
         prompts : str, token ids, or a list of them
         grammar : Grammar, description of `Spec`, None, or a list with one a prompt
-        heal, prefill, max_new_tokens, stop
+        heal, prefill, max_new_tokens, stop, parse_special
             As for `healfsa.integrations.transformers.generate`.
         details : bool
             Return vLLM's `RequestOutput` objects in place of texts; the outputs' text is without the owed bytes, and
@@ -71,34 +66,35 @@ class Generator:
         """
         batch, single = as_batch(prompts)
         grammars = one_a_prompt(grammar, len(batch), "grammars")
-        tails = one_a_prompt(prefill, len(batch), "prefills")
-        new = budget(max_new_tokens)
-        cuts = [self.engine.heal(each, heal, tail, **reading(each)) for each, tail in zip(batch, tails)]
-        params = [
-            self._params(each, boundary, {"temperature": 0.0, "max_tokens": max(1, most(boundary, new))} | options)
-            for each, boundary in zip(grammars, cuts)
-        ]
+        wishes, left = Wishes.of(options)
+        tails = one_a_prompt(wishes.prefill, len(batch), "prefills")
+        cuts = [wishes.cut(self.engine.heal, each, tail) for each, tail in zip(batch, tails)]
+        with refusing(left):
+            params = [
+                self._params(each, cut, {"temperature": 0.0, "max_tokens": max(1, most(cut, wishes.new))} | left)
+                for each, cut in zip(grammars, cuts)
+            ]
         inputs = [TokensPrompt(prompt_token_ids=each.input_ids or [start_id(self.engine.vocabulary)]) for each in cuts]
         found = self.llm.generate(inputs, params, use_tqdm=False)
-        texts = [self._texts(output, boundary, new, stop) for output, boundary in zip(found, cuts)]
+        texts = [self._texts(output, cut, wishes) for output, cut in zip(found, cuts)]
         results = found if details else texts
         return results[0] if single else results
 
     def _params(self, grammar: Any, boundary: Any, options: dict[str, Any]) -> Any:
         if grammar is None and not boundary.owed:
             return SamplingParams(**options)
-        text = Spec.of(grammar, boundary).text()
+        text = checked(self.engine, grammar, boundary)
         if self._through == "processor":
             return SamplingParams(extra_args={FIELD: text}, **options)
         return SamplingParams(
             structured_outputs=StructuredOutputsParams(json=json.dumps({SPEC_KEYWORD: text})), **options
         )
 
-    def _texts(self, output: Any, boundary: Any, new: int, stop: Any) -> Any:
+    def _texts(self, output: Any, boundary: Any, wishes: Wishes) -> Any:
         for each in output.outputs:
             if each.finish_reason == "error":
                 raise HealFSAError("vLLM could not serve the request", hint="its log says why")
-            done = Writing(self.engine.vocabulary, boundary, new, stop).completion(each.token_ids)
+            done = Writing(self.engine.vocabulary, boundary, wishes.new, wishes.stop).completion(each.token_ids)
             each.text = done.text
             if done.finish_reason != "eos":
                 each.token_ids = list(done.token_ids)

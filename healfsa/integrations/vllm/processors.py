@@ -10,6 +10,7 @@ Not here: cutting prompts (see offline, endpoint).
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,9 @@ except ImportError:  # a vLLM with one runner
         """Nothing."""
 
 
+log = logging.getLogger("healfsa.vllm")
+
+
 def spec_of(params: Any) -> Spec | None:
     """Return the request's spec from its sampling parameters, None where it has none."""
     given = (getattr(params, "extra_args", None) or {}).get(FIELD)
@@ -37,15 +41,27 @@ def spec_of(params: Any) -> Spec | None:
 
 
 class Followed:
-    """A request's place: its matcher, how many of its tokens the matcher has seen, and whether it has failed."""
+    """A request's place: its matcher, how many of its tokens the matcher has seen, and whether it has failed.
 
-    __slots__ = ("ids", "matcher", "seen", "stuck")
+    A request that has failed can only end; the engine, and the other requests, go on.
+    """
 
-    def __init__(self, matcher: healfsa.Matcher, ids: list[int] | None = None) -> None:
-        self.matcher = matcher
+    __slots__ = ("ends", "ids", "matcher", "seen", "stuck")
+
+    def __init__(self, spec: Spec, engine: healfsa.Engine, ids: list[int] | None = None) -> None:
         self.ids = ids
+        self.ends = engine.vocabulary.eos_ids
         self.seen = 0
         self.stuck = False
+        try:
+            self.matcher = spec.matcher(engine)
+        except HealFSAError as refused:
+            self.fail(refused)
+
+    def fail(self, why: HealFSAError) -> None:
+        """Leave only the end of text."""
+        self.stuck = True
+        log.warning("a request ends here: %s", why)
 
     def absorb(self, ids: Any) -> None:
         """Take tokens that were generated; one that is not allowed, or an end, leaves only the end of text."""
@@ -55,23 +71,22 @@ class Followed:
                 return
             try:
                 self.matcher.accept_token(int(token_id))
-            except MatcherError:
-                self.stuck = True
+            except MatcherError as refused:
+                self.fail(refused)
 
     def fill(self, bitmask: np.ndarray, row: int, draft: list[int]) -> None:
         """Write the mask of here, and one behind each drafted token, into the rows from `row` on."""
         rows = bitmask[row : row + len(draft) + 1]
-        ends = self.matcher.index.vocabulary.eos_ids
         if not self.stuck and not self.matcher.is_terminated:
             try:
                 self.matcher.fill_draft(draft, bitmask, row) if draft else self.matcher.fill_bitmask(bitmask, row)
-            except HealFSAError:
-                self.stuck = True
+            except HealFSAError as failure:
+                self.fail(failure)
         if self.stuck or self.matcher.is_terminated:
             rows[:] = 0
         for each in rows:
             if not each.any():  # behind a draft that is wrong, or the end
-                allow_only(each, ends)
+                allow_only(each, self.ends)
 
 
 class HealFSAProcessor(V1Processor, V2Processor):
@@ -127,7 +142,7 @@ class HealFSAProcessor(V1Processor, V2Processor):
         spec = spec_of(params)
         if spec is None:
             return False
-        self._requests[row] = Followed(spec.matcher(self._engine), output_ids)
+        self._requests[row] = Followed(spec, self._engine, output_ids)
         return True
 
     # The V2 runner: rows are positions of requests in slots.

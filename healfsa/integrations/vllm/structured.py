@@ -11,6 +11,7 @@ Not here: logits processors.
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
 import torch
@@ -22,9 +23,12 @@ from vllm.v1.structured_output.backend_types import (
 )
 
 import healfsa
-from healfsa.errors import GrammarError, MatcherError
+from healfsa.errors import GrammarError, HealFSAError, MatcherError
+from healfsa.integrations.history import allow_only
 from healfsa.integrations.spec import SPEC_KEYWORD, Spec, make
 from healfsa.integrations.vllm.setup import engine_of
+
+log = logging.getLogger("healfsa.vllm")
 
 
 class HealFSAGrammar(StructuredOutputGrammar):
@@ -32,10 +36,13 @@ class HealFSAGrammar(StructuredOutputGrammar):
 
     def __init__(self, matcher: healfsa.Matcher) -> None:
         self.matcher = matcher
+        self._failed = False  # only the end of text is left: vLLM's scheduler, and its other requests, go on
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Advance; False, and nothing taken, where a token is not allowed. What follows the end is ignored."""
         taken = 0
+        if self._failed:
+            return True
         try:
             for token_id in tokens:
                 if self.matcher.is_terminated:
@@ -49,7 +56,7 @@ class HealFSAGrammar(StructuredOutputGrammar):
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         """Return the first tokens that would be accepted, without advancing."""
-        return [] if self.matcher.is_terminated else tokens[: self.matcher.validate_tokens(tokens)]
+        return [] if self._failed or self.matcher.is_terminated else tokens[: self.matcher.validate_tokens(tokens)]
 
     def rollback(self, num_tokens: int) -> None:
         """Take back the last tokens."""
@@ -57,7 +64,14 @@ class HealFSAGrammar(StructuredOutputGrammar):
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         """Write one row."""
-        self.matcher.fill_bitmask(bitmask, batch_index)
+        try:
+            if not self._failed:
+                self.matcher.fill_bitmask(bitmask, batch_index)
+        except HealFSAError as failure:
+            self._failed = True
+            log.warning("a request ends here: %s", failure)
+        if self._failed:
+            allow_only(bitmask[batch_index].numpy(), self.matcher.index.vocabulary.eos_ids)
 
     def is_terminated(self) -> bool:
         """Say whether the text has ended."""
