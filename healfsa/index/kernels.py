@@ -211,7 +211,7 @@ def advance(memory, data, offsets, state, token):
     return state
 
 
-@kernel(f"int64(int32[::1], {BYTES}, {READ}, int64, int64, int32[::1], int32[::1])")
+@kernel(f"int64(int32[::1], {BYTES}, {READ}, int64, int64, {READ}, int32[::1])")
 def advance_many(memory, data, offsets, state, passed, tokens, states):
     """Write the state behind each of `tokens`, without its first `passed` bytes, from the same `state`."""
     for k in range(tokens.size):

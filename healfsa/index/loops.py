@@ -61,6 +61,8 @@ class Loop:
         nodes: np.ndarray,
         counts: np.ndarray,
     ) -> None:
+        for array in (staying, until, starts, nodes, counts):
+            array.flags.writeable = False  # as those from the disk are: both are read by the same kernels
         self.most = int(np.searchsorted(until, len(staying)))
         self._staying, self._until = staying, until
         self._words = words

@@ -103,6 +103,24 @@ def test_a_second_process_does_not_make_them_again(vocabulary, tmp_path, monkeyp
     assert again.tables.loops
 
 
+def test_counted_loops_from_the_disk_are_left_in_other_ways(vocabulary, tmp_path, monkeypatch):
+    """The part behind the loop can read more of it, and some tokens begin more rounds than are left."""
+    monkeypatch.setenv("HEALFSA_CACHE", str(tmp_path))
+    monkeypatch.setattr(loops, "OFTEN", 1)
+    monkeypatch.setattr(loops.threading, "Thread", lambda target, args, daemon: _Now(target, args))
+    expression = healfsa.regex(r"([a-z0-9]([a-z0-9-]{0,11}[a-z0-9])?\.)+[a-z]{2,13}").expression
+    many, seen = loops.Loop.longer, []
+    monkeypatch.setattr(loops.Loop, "longer", lambda self, most: seen.append(many(self, most)) or seen[-1])
+    for _ in range(2):
+        index = Index(expression, vocabulary, tables=Tables(vocabulary))
+        for state in states_of(index, random.Random(3)):
+            words = index.row(state)
+            got = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
+            assert np.array_equal(got[~np.isin(got, list(vocabulary.eos_ids))], plainly(index, state)), state
+        assert any(len(tokens) for tokens in seen)
+        seen.clear()
+
+
 def test_a_disk_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("HEALFSA_CACHE", str(tmp_path / "file"))
