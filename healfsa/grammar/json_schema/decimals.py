@@ -164,24 +164,27 @@ def _numeral(value: int) -> ex.Expression:
     return ex.literal(str(value).encode())
 
 
-def multiples(step: Fraction) -> ex.Expression:
-    """Return the unsigned decimals (fraction optional) whose value is a multiple of `step`."""
+def multiples(step: Fraction, alone: bool = False) -> ex.Expression:
+    """Return the unsigned decimals (fraction optional) whose value is a multiple of `step`.
+
+    Where they stand `alone`, in no intersection or complement, no search has to visit every residue.
+    """
     places = finite_digits(step) or 0
     modulus = int(step * 10**places)
     if modulus == 1:
         return ex.concat(WHOLE, _short_fraction(places))
     core, zeros = (modulus, 0) if places else _without_zeros(modulus)
     if not zeros:
-        return residues(modulus).numerals(places)
-    lead = ex.concat(NONZERO, DIGITS) if core == 1 else residues(core).positive()
+        return residues(modulus, alone).numerals(places)
+    lead = ex.concat(NONZERO, DIGITS) if core == 1 else residues(core, alone).positive()
     tail = ex.repeat(ex.literal(b"0"), zeros, zeros)
     return ex.concat(ex.choice(ex.literal(b"0"), ex.concat(lead, tail)), NO_FRACTION)
 
 
 def whole_multiples(modulus: int) -> ex.Expression:
-    """Return the integers from 0 on, without a fraction, that are multiples of the modulus."""
+    """Return the integers from 0 on, without a fraction, that are multiples of the modulus; they stand alone."""
     core, zeros = _without_zeros(modulus)
-    lead = ex.concat(NONZERO, DIGITS) if core == 1 else residues(core).positive()
+    lead = ex.concat(NONZERO, DIGITS) if core == 1 else residues(core, True).positive()
     return ex.choice(ex.literal(b"0"), ex.concat(lead, ex.repeat(ex.literal(b"0"), zeros, zeros)))
 
 
@@ -210,11 +213,13 @@ def _short_fraction(places: int) -> ex.Expression:
 class Residues:
     """Decimals by their residue modulo `modulus`: one rule a residue and number of places that are still to come.
 
-    Rules of more than `FEW_RESIDUES` are promises, whose bodies are made where a text reaches them.
+    Where they stand alone, rules of more than `FEW_RESIDUES` are promises, whose bodies are made where a text reaches
+    them. A search through an intersection visits them all, and promises are dearer than rules there.
     """
 
-    def __init__(self, modulus: int) -> None:
+    def __init__(self, modulus: int, promised: bool) -> None:
         self.modulus = modulus
+        self.promised = promised
         self.refs: dict[tuple[str, int, int], ex.Expression] = {}
 
     def numerals(self, places: int) -> ex.Expression:
@@ -233,7 +238,7 @@ class Residues:
     def _state(self, part: str, residue: int, places: int) -> ex.Expression:
         key = (part, residue, places)
         if key not in self.refs:
-            late = self._is_end(residue, places) if is_wide(self.modulus) else None
+            late = self._is_end(residue, places) if self.promised else None
             rule = ex.Rule(f"multiple-of-{self.modulus}", build=partial(self._build, *key), nullable=late)
             self.refs[key] = ex.Ref(rule)
         return self.refs[key]
@@ -277,9 +282,10 @@ def is_wide(modulus: int) -> bool:
     return modulus > FEW_RESIDUES
 
 
-def residues(modulus: int) -> Residues:
+def residues(modulus: int, alone: bool) -> Residues:
     """Return the residues of one modulus; shared, because the exponents of one step ask for the same rules."""
-    return _RESIDUES.setdefault(modulus, Residues(modulus))
+    promised = modulus > (FEW_RESIDUES if alone else MOST_MODULUS)
+    return _RESIDUES.setdefault((modulus, promised), Residues(modulus, promised))
 
 
-_RESIDUES: WeakValueDictionary[int, Residues] = WeakValueDictionary()
+_RESIDUES: WeakValueDictionary[tuple[int, bool], Residues] = WeakValueDictionary()

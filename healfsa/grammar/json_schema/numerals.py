@@ -151,7 +151,7 @@ def _multiples(step: Fraction, alone: bool = False) -> ex.Expression:
     if not countable(step) and not (alone and step.denominator == 1):
         shown = str(step.numerator) if step.denominator == 1 else f"{float(step):g}"
         raise UnsupportedFeature(f"multipleOf {shown}", instead=f"a step up to {MOST_MODULUS:,}, or no bounds")
-    return dec.multiples(step)
+    return dec.multiples(step, alone)
 
 
 def _is_whole_step(facts: Numbers) -> bool:
