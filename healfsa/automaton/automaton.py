@@ -232,7 +232,7 @@ class Automaton:
         """Build and load the body of a lazy rule that a walk has reached."""
         symbols, first = self.symbols, self.symbols.n_loaded
         program = Program(symbols, self.spellable)
-        body = symbols.promised[number].resolve()  # alive to the end: the program tells expressions by identity
+        body = symbols.promised[number].make()  # alive to the end: the program tells expressions by identity
         program.add_body(number, body)
         bodies = [number, *self._add_rules(program, first)]
         if len(symbols.specials) != len(self.specials):

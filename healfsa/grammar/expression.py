@@ -107,7 +107,7 @@ class Rule:
     nullable : bool, optional
         With `build`: whether the body accepts the empty text. Where this is given, the automaton calls `build` only
         when a walk reaches the rule. It is then also a promise that the body accepts something and holds no
-        special tokens. Such a body is not kept here: whoever walks there has it as its own.
+        special tokens.
     """
 
     name: str
@@ -116,14 +116,17 @@ class Rule:
     nullable: bool | None = None
 
     def resolve(self) -> Expression:
-        """Return the body, building it if it has not been built."""
+        """Return the body, building it once if it has not been built."""
         build = self.build
         if self.body is None and build is not None:  # two threads may both build: the bodies are equal
-            if self.nullable is not None:
-                return build()
             self.body = build()
             self.build = None
         return self.body if self.body is not None else NOTHING
+
+    def make(self) -> Expression:
+        """Return the body, but do not keep one that has to be built: whoever loads it has it as arrays."""
+        build = self.build
+        return build() if self.body is None and build is not None else self.resolve()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
