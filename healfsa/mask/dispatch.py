@@ -25,9 +25,7 @@ class KernelChoice:
     reason: str
 
 
-def apply_bitmask(
-    logits: Any, bitmask: Any, rows: Iterable[int] | None = None, vocab_size: int | None = None
-) -> None:
+def apply_bitmask(logits: Any, bitmask: Any, rows: Iterable[int] | None = None, vocab_size: int | None = None) -> None:
     """Set logits to minus infinity wherever the bitmask forbids the token, in place.
 
     Parameters

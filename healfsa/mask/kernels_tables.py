@@ -31,9 +31,7 @@ FORBIDDEN, ALLOWED = -1, -2  # in the place of a page: nothing of it, all of it
 REJECTED = 0  # the state behind a token that was not allowed
 FREE = -1  # the state of a row that nothing constrains
 
-LOGITS = [
-    (word, f"{word}[:, {inner}]") for word in ("uint16", "uint32", "uint64") for inner in ("::1", ":")
-]
+LOGITS = [(word, f"{word}[:, {inner}]") for word in ("uint16", "uint32", "uint64") for inner in ("::1", ":")]
 STORE = "int32[::1], int32[:, ::1]"
 TOKENS = "uint8[::1], int32[::1]"
 ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
