@@ -55,8 +55,9 @@ $(VENV)/.stamp-bench: $(VENV)/.stamp-base
 demo: $(VENV)/.stamp-base ## set up, then show unhealed, healed and constrained continuations on the real model
 	$(BIN)/python examples/demo.py
 
+# Several processes, each with neighbouring tests, so that fixtures are made once; each holds a model (1.5 GB).
 test: $(VENV)/.stamp-test ## set up, then run the default tests
-	$(PYTEST)
+	$(PYTEST) --numprocesses=auto --maxprocesses=4 --dist=worksteal
 
 test-slow: $(VENV)/.stamp-test ## the long property tests
 	$(PYTEST) -m slow

@@ -88,7 +88,7 @@ def explore(automaton: Automaton, max_states: int | None = None) -> Table:
 
 
 def explore_from(automaton: Automaton, max_states: int | None = None) -> tuple[Table, np.ndarray]:
-    """Return the whole automaton as a table, and int64[n]: the automaton's states behind rows 1, 2, ...; see `explore`."""
+    """Return the automaton as a table, and int64[n]: the automaton's states behind rows 1, 2, ...; see `explore`."""
     allowed = automaton.limits.states if max_states is None else max_states
     if automaton.remembers(automaton.start):
         raise LimitExceeded("states", allowed + 1, allowed, "eager exploration")

@@ -37,11 +37,11 @@ def of_torch(*makers):
 
 NO_NUMBERS = [
     None, True, False, np.True_, "a", "1", b"1", 1.5, 1.0, np.float32(1), float("nan"), [1], (1,), {}, np.array([1]),
-    object(), 1 + 0j,
+    ..., 1 + 0j,
     *of_torch(lambda: torch.tensor(True), lambda: torch.tensor(1.0), lambda: torch.tensor([1])),
 ]  # fmt: skip
 NUMBERS = [np.int64, np.int32, np.uint8, np.array, *([] if torch is None else [torch.tensor])]
-NO_SEQUENCES = [None, 1, "a", b"a", {"a": 1}, 1.5, np.array(1), np.ones((2, 2), np.int64), object()]
+NO_SEQUENCES = [None, 1, "a", b"a", {"a": 1}, 1.5, np.array(1), np.ones((2, 2), np.int64), ...]
 
 
 @pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
@@ -113,7 +113,7 @@ def test_arrays_of_ids(matcher, engine):
         matcher.accept_token([])
 
 
-@pytest.mark.parametrize("value", [None, "a", 1, [97], bytearray, object()], ids=repr)
+@pytest.mark.parametrize("value", [None, "a", 1, [97], bytearray, ...], ids=repr)
 def test_what_are_no_bytes(matcher, value):
     with pytest.raises(MatcherError, match="bytes"):
         matcher.accept_bytes(value)
@@ -133,7 +133,7 @@ def test_policies_that_there_are_not(engine, value):
         engine.heal("ab", value)
 
 
-@pytest.mark.parametrize("value", [["e"], 1, 0, True, ("a", "b"), {}, 1.5, object()], ids=repr)
+@pytest.mark.parametrize("value", [["e"], 1, 0, True, ("a", "b"), {}, 1.5, ...], ids=repr)
 def test_what_is_no_prefill(engine, value):
     with pytest.raises(PromptError, match="prefill"):
         engine.heal("ab", prefill=value)
@@ -145,7 +145,7 @@ def test_what_is_no_number_of_kept_ids(engine, value):
         engine.heal("ab", least=value)
 
 
-@pytest.mark.parametrize("value", ["x.re", b"x", 3, [1], object()], ids=repr)
+@pytest.mark.parametrize("value", ["x.re", b"x", 3, [1], ...], ids=repr)
 def test_what_is_no_healed_prompt(engine, value):
     with pytest.raises(PromptError, match="healed"):
         engine.matcher(healfsa.regex("a*"), prompt=value)
@@ -213,7 +213,7 @@ def arrays(words: int):
     frozen = np.zeros((2, words), np.int32)
     frozen.flags.writeable = False
     return {
-        "none": None, "number": 3, "text": "abc", "list": [[0] * words], "object": object(), "frozen": frozen,
+        "none": None, "number": 3, "text": "abc", "list": [[0] * words], "object": ..., "frozen": frozen,
         "flat": np.zeros(words, np.int32), "scalar": np.int32(0), "three": np.zeros((1, 2, words), np.int32),
         "narrow": np.zeros((2, words - 1), np.int32), "uint32": np.zeros((2, words), np.uint32),
         "other endian": np.zeros((2, words), np.dtype(np.int32).newbyteorder()),

@@ -347,7 +347,7 @@ def test_special_spellings_stay_text_when_asked(generator):
     assert generator.generate(prompt, healfsa.choice("> b"), parse_special=False, do_sample=False) == "> b"
 
 
-@pytest.mark.parametrize("prompts", [[], [object()], [[{"role": "user"}, 3]]])
+@pytest.mark.parametrize("prompts", [[], [...], [[{"role": "user"}, 3]]])
 def test_what_is_no_prompt_is_refused(generator, prompts):
     with pytest.raises(PromptError):
         generator.generate(prompts)
@@ -420,7 +420,7 @@ def test_what_a_template_refuses_is_said(generator, monkeypatch):
         generator.generate([{"role": "user", "content": "y"}])
 
 
-NO_PROMPTS = [None, 3, {"a": 1}, [], [None], [3.5], ["a", None], ["a", 3], [True], object()]
+NO_PROMPTS = [None, 3, {"a": 1}, [], [None], [3.5], ["a", None], ["a", 3], [True], ...]
 
 
 @pytest.mark.parametrize("prompts", NO_PROMPTS, ids=repr)

@@ -54,9 +54,10 @@ FORMS = [
     ({"name": "f", "schema": {"type": "null"}}, "null", "1"),
     ({"type": "function", "function": {"name": "f", "parameters": {"type": "null"}}}, "null", "1"),
 ]
+NAMES = [getattr(source, "__name__", None) or str(source)[:40] for source, _, _ in FORMS]
 
 
-@pytest.mark.parametrize(("source", "valid", "invalid"), FORMS, ids=[str(f[0])[:40] for f in FORMS])
+@pytest.mark.parametrize(("source", "valid", "invalid"), FORMS, ids=NAMES)
 def test_forms(source: object, valid: str, invalid: str) -> None:
     judge = Judge(source)
     assert judge.accepts(valid)
