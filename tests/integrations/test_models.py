@@ -120,6 +120,7 @@ def test_a_model_that_is_not_there(tmp_path):
 def test_the_weights_equal_the_general_loader(smollm2):
     """transformers reads the same file another way; every tensor must be the same."""
     import torch
+
     pytest.importorskip("accelerate")
     from transformers import AutoModelForCausalLM
 

@@ -144,19 +144,49 @@ BAD = {
     "tensor with gradient": (torch.ones((2, 64), requires_grad=True), torch.zeros((2, 2), dtype=torch.int32), {}),
     "tensor sparse": (torch.ones((2, 64)).to_sparse(), torch.zeros((2, 2), dtype=torch.int32), {}),
     "tensor elsewhere": (torch.ones((2, 64), device="meta"), torch.zeros((2, 2), dtype=torch.int32), {}),
-    **{f"bitmask {name}": (GOOD, bits, {}) for name, bits in {
-        "none": None, "text": "abc", "bfloat16": torch.zeros((2, 2), dtype=torch.bfloat16),
-        "gradient": torch.zeros((2, 2), requires_grad=True),
-        "sparse": torch.zeros((2, 2), dtype=torch.int32).to_sparse(),
-        "other endian": BITS.astype(np.dtype(np.int32).newbyteorder()), "objects": np.array([[None, None]] * 2),
-        "scalar": np.int32(0), "three dimensions": np.zeros((1, 2, 2), dtype=np.int32),
-    }.items()},
-    **{f"rows {rows!r}": (GOOD, BITS, {"rows": rows}) for rows in (
-        3, "01", [[0], [1]], [[0], 1], [None, 1], [True, False], ["a", "b"], {0: 1, 1: 0}, [0, 10**30], [0, 1.5],
-    )},
-    **{f"vocab {size!r}": (GOOD, BITS, {"vocab_size": size}) for size in (
-        "64", 64.0, True, [64], np.array([64]), np.float32(64), torch.tensor(64.0), torch.tensor(True), 10**30,
-    )},
+    **{
+        f"bitmask {name}": (GOOD, bits, {})
+        for name, bits in {
+            "none": None,
+            "text": "abc",
+            "bfloat16": torch.zeros((2, 2), dtype=torch.bfloat16),
+            "gradient": torch.zeros((2, 2), requires_grad=True),
+            "sparse": torch.zeros((2, 2), dtype=torch.int32).to_sparse(),
+            "other endian": BITS.astype(np.dtype(np.int32).newbyteorder()),
+            "objects": np.array([[None, None]] * 2),
+            "scalar": np.int32(0),
+            "three dimensions": np.zeros((1, 2, 2), dtype=np.int32),
+        }.items()
+    },
+    **{
+        f"rows {rows!r}": (GOOD, BITS, {"rows": rows})
+        for rows in (
+            3,
+            "01",
+            [[0], [1]],
+            [[0], 1],
+            [None, 1],
+            [True, False],
+            ["a", "b"],
+            {0: 1, 1: 0},
+            [0, 10**30],
+            [0, 1.5],
+        )
+    },
+    **{
+        f"vocab {size!r}": (GOOD, BITS, {"vocab_size": size})
+        for size in (
+            "64",
+            64.0,
+            True,
+            [64],
+            np.array([64]),
+            np.float32(64),
+            torch.tensor(64.0),
+            torch.tensor(True),
+            10**30,
+        )
+    },
     "bitmask elsewhere": (torch.ones((2, 64)), torch.zeros((2, 2), dtype=torch.int32, device="meta"), {}),
 }
 
