@@ -63,6 +63,9 @@ class Reader:
             found = {k for j in found for k in self.ends(part, j)}
         return found
 
+    def _characters(self, node, i):
+        return self._choice(node, i)
+
     def _choice(self, node, i):
         return frozenset().union(*(self.ends(p, i) for p in node.parts))
 

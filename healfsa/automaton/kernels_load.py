@@ -9,6 +9,7 @@ Not here: serialising (program), byte classes (kernels_classes), liveness (kerne
 from __future__ import annotations
 
 from healfsa.automaton.kernels_both import make_both, push_operands
+from healfsa.automaton.kernels_characters import characters
 from healfsa.automaton.kernels_choice import make_choice
 from healfsa.automaton.kernels_distinct import first_item
 from healfsa.automaton.kernels_judge import LAZY, UNKNOWN, judge_rules, operation_length
@@ -64,6 +65,7 @@ from healfsa.automaton.program import (
     OP_BODY,
     OP_BOTH,
     OP_BYTES,
+    OP_CHARACTERS,
     OP_CHOICE,
     OP_CONCAT,
     OP_DISTINCT,
@@ -165,6 +167,8 @@ def build(memory, program, at, values):
         return BAD_DISTINCT if word_of(memory, part) & REMEMBERS else make_not(memory, part)
     if op == OP_DISTINCT:
         return build_distinct(memory, program, at + 2, values)
+    if op == OP_CHARACTERS:
+        return characters(memory, program, at + 2, at + 2 + program[at + 1])
     if op == OP_REPEAT:
         return make_repeat(memory, memory[values + program[at + 1]], program[at + 2], program[at + 3])
     if op == OP_REF:

@@ -10,7 +10,8 @@ Not here: interning (kernels_load), the meaning of nodes.
 Operations: [op, ...]. NOTHING, EMPTY; BYTES + 8 words; LITERAL n, packed bytes; LITERALS n, n + 1 offsets, packed
 bytes (preceded by the number of words); CONCAT/CHOICE/BOTH n, values; NOT v; REPEAT v, least, most; REF rule; SPECIAL
 k; MEMBERS words, then a template as in kernels_members (values for nodes, -1 for no extra); DISTINCT 5, item,
-separator, least, most, number; BODY rule, v; PROMISE rule, nullable. BODY and PROMISE make no value.
+separator, least, most, number; CHARACTERS words, first and last code point of each range; BODY rule, v; PROMISE rule,
+nullable. BODY and PROMISE make no value.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from operator import ge
 
 import numpy as np
@@ -28,10 +29,11 @@ from healfsa.automaton.symbols import Symbols
 from healfsa.errors import GrammarError
 from healfsa.grammar import expression as ex
 from healfsa.grammar.expression import SHARED
+from healfsa.grammar.utf8 import Characters
 
 OP_NOTHING, OP_EMPTY, OP_BYTES, OP_LITERAL, OP_LITERALS, OP_CONCAT, OP_CHOICE, OP_BOTH = range(8)
-OP_NOT, OP_REPEAT, OP_REF, OP_SPECIAL, OP_MEMBERS, OP_DISTINCT, OP_BODY, OP_PROMISE = range(8, 16)
-HEAD = 4  # words in front: number of values, value of the start (-1: none), first new rule, number of rules
+OP_NOT, OP_REPEAT, OP_REF, OP_SPECIAL, OP_MEMBERS, OP_DISTINCT, OP_CHARACTERS, OP_BODY, OP_PROMISE = range(8, 17)
+HEAD = 4  # words in front: room for values, value of the start (-1: none), first new rule, number of rules
 LONGEST = 1 << 20  # parts up to which nested CONCATs are laid flat
 NO_BOUND = 1 << 28  # bounds above are no bounds
 
@@ -49,7 +51,7 @@ class Program:
         Whether shared expressions are copied from their blocks.
     """
 
-    __slots__ = ("code", "copies", "n_values", "spellable_mask", "symbols", "unspellable_free", "value_of")
+    __slots__ = ("code", "copies", "inner", "n_values", "spellable_mask", "symbols", "unspellable_free", "value_of")
 
     def __init__(self, symbols: Symbols, spellable: frozenset[int] | None = None, copies: bool = True) -> None:
         self.symbols = symbols
@@ -58,11 +60,12 @@ class Program:
         self.unspellable_free = None if spellable is None else bytes(spellable)
         self.code = array("i")
         self.n_values = 0
+        self.inner = 0  # nodes that single operations make beside their values, roughly
         self.value_of: dict[int, int] = {}
 
     def finish(self, start: int, first_rule: int) -> np.ndarray:
         """Return the whole program as int32[n]."""
-        head = array("i", (self.n_values, start, first_rule, self.symbols.n_rules))
+        head = array("i", (self.n_values + self.inner, start, first_rule, self.symbols.n_rules))
         return as_words(np.frombuffer(head + self.code, dtype=np.int32))
 
     def add(self, root: ex.Expression) -> int:
@@ -92,6 +95,7 @@ class Program:
 
     def _copy(self, node: ex.Expression) -> int:
         """Append the block of a shared expression; return its value."""
+        SHARED[id(node)] = SHARED.pop(id(node), node)  # behind those that were not used
         key = id(node), self.spellable_mask
         block = BLOCKS.get(key)
         if block is None or block.node is not node:
@@ -284,6 +288,15 @@ def _list(op: int) -> Callable[[Program, ex.Choice], None]:
     return write
 
 
+def _characters(program: Program, node: Characters) -> None:
+    if program.unspellable_free is not None:
+        WRITERS[ex.Choice](program, node)
+        return
+    program.code.extend((OP_CHARACTERS, 2 * len(node.ranges)))
+    program.code.extend(chain.from_iterable(node.ranges))
+    program.inner += len(node.ranges)
+
+
 def _not(program: Program, node: ex.Not) -> None:
     program.code.extend((OP_NOT, program.visit(node.part)))
 
@@ -363,4 +376,5 @@ WRITERS: dict[type, Callable] = {
     ex.Special: _special,
     ex.Members: _members,
     ex.Distinct: _distinct,
+    Characters: _characters,
 }

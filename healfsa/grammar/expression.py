@@ -251,7 +251,7 @@ def choice(*parts: Expression) -> Expression:
     seen: set[int] = set()
     bits = 0
     for part in parts:
-        for piece in part.parts if isinstance(part, Choice) else (part,):
+        for piece in part.parts if type(part) is Choice else (part,):
             if isinstance(piece, Bytes):
                 bits |= piece.members
             elif not isinstance(piece, Nothing) and id(piece) not in seen:
@@ -310,15 +310,16 @@ def optional(part: Expression) -> Expression:
 
 
 SHARED: dict[int, Expression] = {}
-MOST_SHARED = 2048
+MOST_SHARED = 512
 
 
 def share(part: Expression) -> Expression:
     """Return `part`, noted as one that many grammars hold (a JSON string, say), so that loading it may be done once.
 
-    The note keeps it alive; there are at most `MOST_SHARED` notes.
+    The note keeps it alive; there are at most `MOST_SHARED` notes, and those go first that no grammar used for longest.
     """
     if len(SHARED) >= MOST_SHARED:
-        SHARED.clear()
+        for key in list(SHARED)[: MOST_SHARED // 4]:
+            SHARED.pop(key, None)
     SHARED[id(part)] = part
     return part

@@ -22,6 +22,7 @@ from typing import Any
 
 from healfsa.disk import cache_folder, write_whole
 from healfsa.grammar import expression as ex
+from healfsa.grammar.utf8 import Characters
 
 KEEP = 1024  # files; the least recently written ones go
 MOST_BYTES = 4 << 20  # of one file; what is larger is not written
@@ -148,7 +149,7 @@ def encode(root: ex.Expression) -> tuple | None:
 
 
 def _parts(node: ex.Expression) -> tuple[ex.Expression, ...]:
-    if isinstance(node, (ex.Concat, ex.Choice, ex.Both)):
+    if isinstance(node, (ex.Concat, ex.Choice, ex.Both)) and type(node) is not Characters:
         return node.parts
     if isinstance(node, (ex.Not, ex.Repeat)):
         return (node.part,)
@@ -166,6 +167,8 @@ def _node(node: ex.Expression, number_of: dict[int, int], rules: dict[int, tuple
         return kind, (parts[0], node.least, node.most)
     if isinstance(node, ex.Ref):
         return kind, rules[id(node.rule)][0]
+    if isinstance(node, Characters):
+        return kind, node.ranges
     if parts:
         return kind, parts[0] if isinstance(node, ex.Not) else parts
     names: Any = node.__slots__
@@ -207,4 +210,5 @@ _DECODERS: dict[str, Callable[[Any, list[ex.Expression], list[ex.Rule]], ex.Expr
     "Ref": lambda held, values, rules: ex.Ref(rules[held]),
     "Special": lambda held, values, rules: ex.Special(held),
     "Members": _members,
+    "Characters": lambda held, values, rules: Characters(held),
 }

@@ -2,7 +2,8 @@
 
 In: inclusive ranges of code points. Out: an expression that accepts their UTF-8 spellings and nothing else.
 Idea: a range is cut by the length of its spelling, then digit by digit (base 64, one digit a continuation byte). Lead
-    bytes whose continuations are the same set share one node, so a class of 700 ranges is some dozens of nodes.
+    bytes whose continuations are the same set share one node. A large class beyond ASCII stays its ranges until
+    somebody looks at its parts (`Characters`): the automaton needs none.
 Cost: O(ranges) the first time, then one look-up; surrogates are dropped, so ill-formed UTF-8 cannot be written.
 Source: The Unicode Standard, table 3-7 (well-formed UTF-8 byte sequences).
 Not here: which characters a class means (see regex), JSON escapes (see json_schema).
@@ -26,15 +27,37 @@ from healfsa.grammar.expression import (
     literal,
     repeat,
 )
-from healfsa.grammar.stored import kept_expression
 
 Ranges = tuple[tuple[int, int], ...]
 
 LAST, ASCII = 0x10FFFF, 0x7F
-MANY = 60  # ranges; expressions of more are kept on disk
+MANY = 60  # ranges; the spellings of more are made where the expression is loaded
 _SURROGATES = (0xD800, 0xDFFF)
 # (first, last, lead byte of the first digit, number of continuation bytes) of each spelling length
 _LENGTHS = ((0, 0x7F, 0x00, 0), (0x80, 0x7FF, 0xC0, 1), (0x800, 0xFFFF, 0xE0, 2), (0x10000, LAST, 0xF0, 3))
+
+
+class Characters(Choice):
+    """One of many characters beyond ASCII; its parts are only made where somebody looks at them.
+
+    The automaton makes its nodes from the ranges (automaton/kernels_characters.py).
+    """
+
+    __slots__ = ("_parts", "ranges")
+    ranges: Ranges
+    _parts: tuple[Expression, ...] | None
+
+    def __init__(self, ranges: Ranges) -> None:
+        object.__setattr__(self, "ranges", ranges)
+        object.__setattr__(self, "_parts", None)
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:  # type: ignore[override]
+        """The spellings, one part for each set of lead bytes; the same objects every time."""
+        if self._parts is None:
+            spelled = _spelled(self.ranges)
+            object.__setattr__(self, "_parts", spelled.parts if type(spelled) is Choice else (spelled,))
+        return self._parts or ()
 
 
 def code_points(ranges: Iterable[tuple[int, int]]) -> Expression:
@@ -95,9 +118,7 @@ def _encoded(ranges: Ranges) -> Expression:
 @lru_cache(maxsize=1024)
 def _beyond(ranges: Ranges) -> Expression:
     """Return the expression of characters beyond ASCII: one for all classes that only differ in front of it."""
-    if len(ranges) > MANY:
-        return kept_expression(("characters", ranges), lambda: _spelled(ranges))
-    return _spelled(ranges)
+    return Characters(ranges) if len(ranges) > MANY else _spelled(ranges)
 
 
 def _spelled(ranges: Ranges) -> Expression:

@@ -43,6 +43,8 @@ class Tables:
         The sets of characters that walks look out for.
     existing : np.int32[...]
         All ids that are something (text or special).
+    longest : np.int32[...]
+        The text tokens of more than `kernels_sets.LONG` bytes.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -53,11 +55,12 @@ class Tables:
         self.words = (vocabulary.size + 31) // 32
         self.existing = np.flatnonzero(vocabulary.kinds).astype(np.int32)
         self.kinds = vocabulary.kinds.tobytes()
+        order = vocabulary.trie.order
+        self.longest = order[np.diff(self.offsets)[order] > kernels_sets.LONG]  # now, so that no first mask waits
         self._local = threading.local()
         self.loops: dict[tuple[bytes, int], Loop | None] = {}
         self._asked: dict[tuple[bytes, int], int] = {}
         self._unions: dict[tuple[int, ...], tuple[Sequence[np.ndarray], np.ndarray]] = {}
-        self._longer: dict[int, np.ndarray] = {}
         self._lock = threading.Lock()
         self.sets = Sets(self)
 
@@ -77,13 +80,6 @@ class Tables:
             while total > LOOP_BYTES and len(self.loops) > 1:
                 oldest = self.loops.pop(next(iter(self.loops)))
                 total -= 0 if oldest is None else oldest.nbytes
-
-    def longer(self, length: int) -> np.ndarray:
-        """Return the text tokens of more than `length` bytes."""
-        if length not in self._longer:
-            order = self.vocabulary.trie.order
-            self._longer[length] = order[np.diff(self.offsets)[order] > length]
-        return self._longer[length]
 
     def union(self, bases: Sequence[np.ndarray]) -> np.ndarray:
         """Return the bits that are in any of `bases`; the same bases give the same array again."""

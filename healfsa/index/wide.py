@@ -34,7 +34,7 @@ DIFFERENT = 16_000  # trie nodes that a comparison may look at
 HEAVY = 20_000  # trie nodes that ways out of a loop may lie below; with more a walk is as fast
 HINTS = 15  # wide parts that a short walk does not even begin with
 KEPT = 4096
-LONG = 24  # bytes: bounds that no such token reaches are far; longer tokens are looked at one by one
+LONG = kernels_sets.LONG  # bounds that no such token reaches are far; longer tokens are looked at one by one
 NO_TOKENS = np.zeros(0, dtype=np.int32)
 Keep = Callable[[Hashable, Callable[[], np.ndarray]], np.ndarray]
 Exits = tuple[np.ndarray, np.ndarray]  # tokens, and the whole rounds before they leave
@@ -127,7 +127,7 @@ class Wide:
         base = self._keep(("far", far), lambda: self._words_of(far))
         if self._far(state, tables.vocabulary.trie.deepest) == far:  # no token at all is too long
             return Found([base], key=(far,))
-        longer = tables.longer(LONG)
+        longer = tables.longest
         states = tables.scratch_pair()[1][: len(longer)]
         self._automaton.run(kernels.advance_many, tables.data, tables.offsets, state, 0, longer, states)
         missing = longer[states == 0]

@@ -70,3 +70,15 @@ def test_a_copy_is_what_serialising_gives():
     plain, copied = Program(Symbols(), copies=False), Program(Symbols())
     assert plain.add(node) == copied.add(node)
     assert np.array_equal(plain.finish(0, 0), copied.finish(0, 0))
+
+
+def test_what_grammars_use_stays_shared(monkeypatch):
+    """What each of many grammars brings does not push out what all of them hold."""
+    monkeypatch.setattr(ex, "SHARED", {})
+    monkeypatch.setattr("healfsa.automaton.program.SHARED", ex.SHARED)
+    used = ex.share(ex.repeat(ex.byte_set(b"xyz"), 2, 5))
+    for _ in range(3 * ex.MOST_SHARED):
+        ex.share(ex.Bytes(7))
+        Program(Symbols()).add(ex.concat(ex.literal(b"("), used, ex.literal(b")")))
+    assert id(used) in ex.SHARED
+    assert len(ex.SHARED) <= ex.MOST_SHARED

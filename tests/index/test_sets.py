@@ -10,7 +10,7 @@ import vocabularies
 
 import healfsa
 from healfsa import models
-from healfsa.index import Index, RowPool, Tables, kernels, loops, store
+from healfsa.index import Index, RowPool, Tables, kernels, kernels_sets, loops, store
 from healfsa.vocab import Vocabulary
 
 PATTERNS = [
@@ -72,6 +72,12 @@ def test_skipping_walks_find_the_same_tokens(pattern, vocabulary):
         got = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
         assert np.array_equal(got, expected), state
         assert np.array_equal(np.sort(index.tokens_below(state, 0)), expected), state
+
+
+def test_the_longest_tokens(vocabulary):
+    longest = [i for i in vocabulary.trie.order.tolist() if len(vocabulary.bytes_of(i)) > kernels_sets.LONG]
+    assert Tables(vocabulary).longest.tolist() == longest
+    assert longest
 
 
 def test_sets_are_kept_on_disk(vocabulary, tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from healfsa.grammar import expression as ex
 from healfsa.grammar import stored
 from healfsa.grammar.grammar import make_grammar
 from healfsa.grammar.json_schema.compiler import Compiler
+from healfsa.grammar.regex import names
 
 PATTERNS = [r"(?:a|b{2,5})*c", r"\d{4}-\d\d", "[^x]+", "é|ü|(?!a)[a-z]", "(?:ab|cd|ef)"]
 SCHEMAS = [
@@ -83,6 +84,19 @@ def test_a_sound_file_of_another_kind_of_value_counts_as_damaged(place):
     assert stored.kept_expression(("e",), lambda: ex.EMPTY) is ex.EMPTY
     stored.kept(("f",), lambda: ((("Nonsense", 7),), (), 0))
     assert stored.kept_expression(("f",), lambda: ex.EMPTY) is ex.EMPTY
+
+
+def test_a_class_that_is_kept_asks_no_engine(place, monkeypatch):
+    package = names.unicode_tables()
+    first = names.any_property.__wrapped__("Script=Thai")
+    monkeypatch.setattr(package, "compile", None)
+    assert names.any_property.__wrapped__("Script=Thai") == first
+
+
+def test_a_large_class_is_kept_as_its_ranges():
+    found = again(healfsa.regex(r"[\w-]+").expression)
+    large = [held for kind, held in stored.encode(found)[0] if kind == "Characters"]
+    assert len(large) == 1 and large[0][0][0] > 0x7F
 
 
 def test_a_folder_that_cannot_be_made_is_no_error(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ Not here: long texts and walks (see healfsa.automaton).
 from __future__ import annotations
 
 from healfsa.grammar import expression as ex
+from healfsa.grammar.utf8 import Characters
 
 Ends = frozenset[int]
 
@@ -30,6 +31,7 @@ class _Reader:
             ex.Literals: lambda node, i: frozenset(i + len(s) for s in node.strings if data.startswith(s, i)),
             ex.Concat: self._concat,
             ex.Choice: lambda node, i: frozenset().union(*(self.ends(p, i) for p in node.parts)),
+            Characters: lambda node, i: frozenset().union(*(self.ends(p, i) for p in node.parts)),
             ex.Both: lambda node, i: frozenset.intersection(*(self.ends(p, i) for p in node.parts)),
             ex.Not: lambda node, i: frozenset(range(i, len(data) + 1)) - self.ends(node.part, i),
             ex.Repeat: self._repeat,

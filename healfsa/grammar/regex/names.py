@@ -54,9 +54,9 @@ def _code_points(start: int, stop: int) -> tuple[int, int]:
 @lru_cache(maxsize=16)
 def python_class(letter: str, ascii_only: bool) -> CharSet:
     """Return what `re` means by `\\d`, `\\s`, `\\w` or their negations."""
-    others = f"\\{letter.swapcase()}"
-    pattern = re.compile(f"(\\{letter}+)|{others}+", re.ASCII if ascii_only else 0)
-    return kept(("class", letter, ascii_only), lambda: search_all(pattern.finditer))
+    pattern = f"(\\{letter}+)|\\{letter.swapcase()}+"
+    flags = re.ASCII if ascii_only else 0
+    return kept(("class", letter, ascii_only), lambda: search_all(re.compile(pattern, flags).finditer))
 
 
 @lru_cache(maxsize=1)
@@ -83,11 +83,15 @@ def unicode_property(name: str, value: str = "Yes") -> CharSet:
 def any_property(text: str) -> CharSet:
     """Return the characters of what the `regex` package accepts in the braces of `\\p{...}`; errors as above."""
     package = unicode_tables()
-    try:
-        pattern = package.compile(f"(\\p{{{text}}}+)", package.VERSION1)
-    except package.error:
-        raise KeyError(text) from None
-    return kept(("property", package.__version__, text), lambda: search_all(pattern.finditer))
+
+    def search() -> CharSet:
+        try:
+            pattern = package.compile(f"(\\p{{{text}}}+)", package.VERSION1)
+        except package.error:
+            raise KeyError(text) from None
+        return search_all(pattern.finditer)
+
+    return kept(("property", package.__version__, text), search)  # found there before the package compiles anything
 
 
 def _tables() -> Any:

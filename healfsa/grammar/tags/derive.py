@@ -75,6 +75,9 @@ class Derivative:
     def _choice(self, node: ex.Choice) -> ex.Expression:
         return ex.choice(*(self(part) for part in node.parts))
 
+    def _characters(self, node: ex.Choice) -> ex.Expression:
+        return self._choice(node)
+
     def _both(self, node: ex.Both) -> ex.Expression:
         return ex.both(*(self(part) for part in node.parts))
 
