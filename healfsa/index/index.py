@@ -20,7 +20,7 @@ from healfsa.index import kernels
 from healfsa.index.distinct import Differing
 from healfsa.index.eager import MAX_BYTES, MAX_STATES, TokenTable, tabulate
 from healfsa.index.masks import ENDED, REJECTED, TEXT, Masks
-from healfsa.index.rows import NO_WORDS, Row, RowPool, among
+from healfsa.index.rows import DENSE_ABOVE, NO_WORDS, Row, RowPool, among
 from healfsa.index.spelling import Spelling, is_exact_by_bytes, makeable, refuse
 from healfsa.index.tables import Tables
 from healfsa.index.wide import Wide
@@ -108,11 +108,16 @@ class Index(Masks):
         return self.eager
 
     def _remember(self, key: int | tuple[int, bytes, bool], state: int, owed: bytes, at_once: bool = False) -> Row:
-        if not owed and state != ENDED and self.automaton.remembers(state):
+        if owed or state <= REJECTED:
+            return super()._remember(key, state, owed, at_once)
+        count = kernels.NOT_PLAIN if self._spelling or self.special_ids else self._wide.listed(state, self._end)
+        if count <= DENSE_ABOVE:
+            return self.pool.keep_listed(self, self._rows, key, self.tables.scratch()[1][:count])
+        if self.automaton.remembers(state):
             free = self.automaton.forget(state, OPEN)
             if free != state:
                 return self._differing_row(state, free)  # not kept: the state will hardly come again
-        return super()._remember(key, state, owed, at_once)
+        return self.pool.keep(self, self._rows, key, self._row(state, count == kernels.TOO_WIDE))
 
     def _differing_row(self, state: int, free: int) -> Row:
         """Return the row of a state that remembers items by the row of the same state without memory."""
@@ -125,8 +130,8 @@ class Index(Masks):
             return row
         return Row(row.base, np.concatenate([row.missing, wrong]), row.tokens[~among(row.tokens, wrong)])
 
-    def _row(self, state: int) -> Row:
-        tokens = self._wide.quickly(state) if self._spelling is None else self.tokens_below(state, 0)
+    def _row(self, state: int, is_wide: bool = False) -> Row:
+        tokens = None if is_wide else self._all_tokens(state)
         extra: list[int] = []
         if self.special_ids:
             extra = [token for token, symbol in self.special_ids.items() if self._special_is_live(state, symbol)]
@@ -135,6 +140,10 @@ class Index(Masks):
         row = self._wide_row(state, extra) if tokens is None else self._packed(tokens, extra)
         self.automaton.tell_cuts()
         return row
+
+    def _all_tokens(self, state: int) -> np.ndarray | None:
+        """Return the text tokens of a state, or None where it is wide."""
+        return self._wide.quickly(state) if self._spelling is None else self.tokens_below(state, 0)
 
     def _packed(self, tokens: np.ndarray, extra: list[int]) -> Row:
         return self._pack(np.concatenate([tokens, np.array(extra, dtype=np.int32)]) if extra else tokens)

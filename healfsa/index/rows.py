@@ -32,14 +32,19 @@ class Row:
 
     __slots__ = ("base", "content", "missing", "nbytes", "tokens", "users")
 
+    content: Hashable  # equal for equal rows, seldom for others
+
     def __init__(self, base: np.ndarray, missing: np.ndarray, tokens: np.ndarray, shared: bool = True) -> None:
         self.base = base
         self.missing = missing
         self.tokens = tokens
         self.nbytes = OVERHEAD + missing.nbytes + tokens.nbytes + (0 if shared else base.nbytes)
-        words = id(base) if shared else hash(base.tobytes())
-        self.content = words, hash(tokens.tobytes()), hash(missing.tobytes())  # equal for equal rows, seldom for others
         self.users = 0
+        if len(base) or len(missing):
+            words = id(base) if shared else hash(base.tobytes())
+            self.content = words, hash(tokens.tobytes()), hash(missing.tobytes())
+        else:
+            self.content = tokens.tobytes()
 
     def holds(self, tokens: np.ndarray) -> np.ndarray:
         """Say of each token whether it is allowed."""
@@ -89,13 +94,21 @@ class RowPool:
             kept = self._kept.setdefault(row.content, row)
             if kept is not row and not kept.equals(row):
                 kept = row  # kept too, but not found again
-            self.nbytes += row.nbytes if kept is row else 0
+            self.nbytes += 0 if kept.users else kept.nbytes
             kept.users += 1
             rows[key] = kept
             self._touch(owner, rows)
             if self.nbytes > self.max_bytes:
                 self._make_room(id(owner))
         return kept
+
+    def keep_listed(self, owner: Any, rows: dict[Hashable, Row], key: Hashable, tokens: np.ndarray) -> Row:
+        """Do what `keep` does for the row of nothing but `tokens` (copied), which is not made where it is known."""
+        content = tokens.tobytes()
+        with self._lock:
+            known = self._kept.get(content)
+            row = known or Row(NO_WORDS, NO_WORDS, np.frombuffer(content, dtype=np.int32))
+            return self.keep(owner, rows, key, row)
 
     def _touch(self, owner: Any, rows: dict[Hashable, Row]) -> None:
         """Mark `owner` as the most recently used."""

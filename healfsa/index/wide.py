@@ -94,6 +94,13 @@ class Wide:
         count = self._automaton.run(kernels.stroll, self._tables.trie, stack, found, self._hints, state, QUICK, INSIDE)
         return None if count == kernels.TOO_WIDE else found[:count]
 
+    def listed(self, state: int, ending: np.ndarray) -> int:
+        """Write the row of `state` to the scratch memory in one call; return its length, or why it is not done."""
+        stack, found, _ = self._tables.scratch()
+        return self._automaton.run(
+            kernels.listed, self._tables.trie, stack, found, self._hints, ending, state, QUICK, INSIDE
+        )
+
     def tokens(self, state: int) -> Found:
         """Return the text tokens allowed in a state that is too wide for a short walk."""
         compared = self._by_comparison(state)
