@@ -23,7 +23,8 @@ FUEL = 1 << 22  # nodes derived before a kernel comes back to look at the clock
 FIRST_ROWS = 2048  # words for rows before the first enlargement where memory is short
 SPACIOUS = 8  # times as much room where it is not short: twice for nodes (their table is touched), its square for rows
 LARGE = 1 << 15  # words: below, a new array is memory that was used before, and is cleared in no time
-SMALL = 1 << 20  # words: a smaller arena grows by more than a factor of two
+SMALL = 1 << 20  # words: added to a program's in the question whether memory is short
+TIMES = {"nodes": 4, "pool": 16, "rows": 16}  # how many times as much room where memory is not short: see `enlarge`
 PARTS = 16  # nodes derived that count as one state of a search
 
 # region: header word of its offset, of its room, words a unit
@@ -131,11 +132,12 @@ def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str) -> np.n
         room["rows"] = max(room["rows"], 64)
     else:
         extra = int(memory[km.DETAIL]) if region in ("pool", "work", "rules") else 0
-        small = len(memory) < SMALL and 64 * len(memory) < limits.bytes  # growing copies, so it is done seldom
-        room[region] = (4 if small else 2) * room[region] + max(extra, 0)
-        for name in ("nodes", "pool", "rows") if small else ():
-            if 2 * int(memory[USED[name]]) > room[name]:
-                room[name] *= 4
+        # Growing copies, so it is done seldom: most of the steps that took milliseconds were copies.
+        times = TIMES if 4 * max(TIMES.values()) * len(memory) < limits.bytes else {}
+        for name in times:
+            if name != region and 2 * int(memory[USED[name]]) > room[name]:
+                room[name] *= times[name]
+        room[region] = times.get(region, 2) * room[region] + max(extra, 0)
     for name, allowed in (("nodes", limits.nodes), ("rows", limits.states)):
         if int(memory[USED[name]]) >= allowed:
             word = "nodes" if name == "nodes" else "states"

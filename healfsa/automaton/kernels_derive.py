@@ -20,20 +20,21 @@ from healfsa.automaton.kernels_compile import by_symbol, config
 from healfsa.automaton.kernels_distinct import behind_item, in_item, separator_of
 from healfsa.automaton.kernels_members import (
     AFTER,
+    KEY,
+    M_TABLE,
     NEXT,
-    T_COUNT,
-    T_EXTRA,
-    T_ORDERED,
-    T_REQUIRED,
     T_SEPARATOR,
-    bit,
+    begin_members,
     count_of,
-    is_left,
-    member_at,
+    entries_of,
+    key_at,
+    make_entries,
     members_without,
     phase_of,
 )
 from healfsa.automaton.kernels_memory import (
+    BEGUN,
+    DEAD,
     DEPTH_LIMIT,
     DETAIL,
     EMPTY,
@@ -51,7 +52,9 @@ from healfsa.automaton.kernels_memory import (
     K_REF,
     K_REPEAT,
     K_SPECIAL,
+    K_TABLE,
     KIND,
+    LIVENESS,
     MEMO,
     NEED_RULE,
     NODE,
@@ -223,33 +226,38 @@ def derive_atom(memory, at, symbol):
     return EMPTY if kind == K_SPECIAL and memory[at + A] + 256 == symbol else NOTHING
 
 
+@kernel("int64(int32[::1], int64, int64, int64)")
+def next_entry(memory, at, place, symbol):
+    """Return the place, from `place` on, of what may read the symbol in a table of members, or END.
+
+    What may end, or has begun to remember, is a node of its own.
+    """
+    source, n = memory[POOL] + memory[at + A] + 1, memory[at + B] >> 1
+    while place < n:
+        entry = memory[NODES] + memory[source + 2 * place] * NODE
+        if memory[entry] & (NULLABLE | BEGUN) == 0:
+            if memory[entry] & KIND == K_CONCAT:
+                entry = memory[NODES] + memory[entry + A] * NODE
+            if memory[entry] & KIND != K_LITERAL or memory[entry + B] & 255 == symbol:
+                return place
+            split_on_byte(memory, memory[entry + B] & 255, symbol)
+        place += 1
+    return END
+
+
 @kernel("int64(int32[::1], int64, int64)")
-def next_member(memory, at, i):
-    """Return the number of the first member from `i` on that may come next (the count of members: an extra), or END."""
-    content = memory[POOL] + memory[at + A]
-    template = memory[POOL] + memory[content]
-    n = memory[template + T_COUNT]
-    if memory[template + T_ORDERED] and i > 0 and i <= n and i > memory[content + 1]:
-        if bit(memory, template + T_REQUIRED, i - 1):
-            return END  # nothing may come before a required member
-    while i < n and not is_left(memory, template, content + 1, i):
-        i += 1
-    return END if i > n or (i == n and memory[template + T_EXTRA] == NOTHING) else i
-
-
-@kernel("int64(int32[::1], int64)")
-def first_place(memory, node):
+def first_place(memory, node, symbol):
     """Return where the derivative of `node` begins to ask its parts: see `part_at`."""
     at = memory[NODES] + node * NODE
     kind = memory[at] & KIND
     if kind == K_CONCAT:
         return node
-    return next_member(memory, at, 0) if kind == K_MEMBERS and phase_of(memory, node) != AFTER else 0
+    return next_entry(memory, at, 0, symbol) if kind == K_TABLE else 0
 
 
 @kernel("int64(int32[::1], int64, int64)")
 def part_at(memory, node, place):
-    """Return the part of `node` at a place: a number of a part, of a member, or the rest of a CONCAT."""
+    """Return the part of `node` at a place: a number of a part, or the rest of a CONCAT."""
     at = memory[NODES] + node * NODE
     kind = memory[at] & KIND
     if kind == K_CONCAT:
@@ -267,28 +275,13 @@ def part_at(memory, node, place):
             memory[DETAIL] = memory[at + A]
             return NEED_RULE
         return body
+    if kind == K_TABLE:
+        return memory[memory[POOL] + memory[at + A] + 2 * place + 1]
     template = memory[POOL] + memory[memory[POOL] + memory[at + A]]
     if phase_of(memory, node) == AFTER:
         rest = members_without(memory, node, -1, count_of(memory, node), NEXT)
         return rest if rest <= 0 else make_concat(memory, memory[template + T_SEPARATOR], rest)
-    return member_at(memory, template, place) if place < memory[template + T_COUNT] else memory[template + T_EXTRA]
-
-
-@kernel("int64(int32[::1], int64, int64, int64)")
-def take_members(memory, node, place, found):
-    """Use the derivative of one member; return the next place, END or a status."""
-    if phase_of(memory, node) == AFTER:
-        return min(put_after(memory, found, EMPTY), END)
-    at = memory[NODES] + node * NODE
-    if found > 0:
-        template = memory[POOL] + memory[memory[POOL] + memory[at + A]]
-        n = memory[template + T_COUNT]
-        gone = -1 if place == n and memory[template + T_ORDERED] == 0 else place
-        rest = members_without(memory, node, gone, count_of(memory, node) + 1, AFTER)
-        status = rest if rest < 0 else put_after(memory, found, rest)
-        if status < 0:
-            return status
-    return next_member(memory, at, place + 1)
+    return memory[key_at(memory, node) + M_TABLE] if phase_of(memory, node) == KEY else entries_of(memory, template)
 
 
 @kernel("int64(int32[::1], int64, int64, int64, int64)")
@@ -318,8 +311,14 @@ def take(memory, node, place, found, symbol):
     if kind == K_BOTH:
         status = push_operands(memory, found)
         return status if status < 0 else (place + 1 if found > 0 and place + 1 < memory[at + B] else END)
-    if kind == K_MEMBERS:
-        return take_members(memory, node, place, found)
+    if kind == K_TABLE:
+        if found > 0 and word_of(memory, found) & LIVENESS != DEAD:
+            status = min(push(memory, memory[memory[POOL] + memory[at + A] + 2 * place]), push(memory, found))
+            if status < 0:
+                return status
+        return next_entry(memory, at, place + 1, symbol)
+    if kind == K_MEMBERS and phase_of(memory, node) != AFTER:
+        return END if found <= 0 else min(begin_members(memory, node, found), END)
     if kind == K_DISTINCT:
         return take_item(memory, at, place, found, symbol)
     rest = EMPTY
@@ -362,7 +361,7 @@ def derive_here(memory, node, symbol, depth):
         if status < 0:
             return status
     first = memory[WORK_USED]
-    place = first_place(memory, node)
+    place = first_place(memory, node, symbol)
     while place >= 0:
         part = part_at(memory, node, place)
         if part < 0:
@@ -371,7 +370,10 @@ def derive_here(memory, node, symbol, depth):
         place = found if found < 0 else take(memory, node, place, found, symbol)
     if place < END:
         return place
-    answer = make_both(memory, first) if kind == K_BOTH else make_choice(memory, first, 0)
+    if kind == K_TABLE:
+        answer = make_entries(memory, first, 1)
+    else:
+        answer = make_both(memory, first) if kind == K_BOTH else make_choice(memory, first, 0)
     if keep and answer >= 0:
         answer = store(memory, at, answer)
         for i in range(8):

@@ -17,16 +17,24 @@ from healfsa.automaton.kernels_derive import (
 )
 from healfsa.automaton.kernels_members import (
     AFTER,
+    KEY,
+    M_EXTRA,
+    M_MAY,
+    M_TABLE,
     T_COUNT,
     T_EXTRA,
     T_LEAST,
     T_MOST,
     T_REQUIRED,
     T_SEPARATOR,
+    all_alive,
     bit,
     count_of,
+    entries_of,
     is_left,
+    key_at,
     member_at,
+    members_without,
     phase_of,
 )
 from healfsa.automaton.kernels_memory import (
@@ -43,6 +51,7 @@ from healfsa.automaton.kernels_memory import (
     K_REF,
     K_REPEAT,
     KIND,
+    LIVENESS,
     MARK,
     NODE,
     NODES,
@@ -66,6 +75,7 @@ from healfsa.automaton.kernels_memory import (
     kernel,
     push,
 )
+from healfsa.automaton.kernels_nodes import make_concat, word_of
 from healfsa.automaton.kernels_rows import (
     NO,
     PENDING,
@@ -93,6 +103,7 @@ from healfsa.automaton.kernels_search import (
     T_SIZE,
     T_STAMP,
     T_SURE,
+    T_WORST,
     add_entry,
     next_in_search,
 )
@@ -110,7 +121,8 @@ def open_task(memory, node):
         if status < 0:
             return status
     memory[place + T_PLACE] = node if kind == K_CONCAT else 0
-    memory[place + T_ANSWER] = NO if kind == K_CHOICE or kind == K_BOTH or kind == K_NOT else YES
+    one = kind == K_CHOICE or kind == K_BOTH or kind == K_NOT or (kind == K_MEMBERS and phase_of(memory, node) == KEY)
+    memory[place + T_ANSWER] = NO if one else YES
     if kind == K_BOTH or kind == K_NOT or kind == K_CHOICE:
         memory[STAMP] += 1
         memory[place + T_STAMP] = memory[STAMP]
@@ -125,7 +137,9 @@ def open_task(memory, node):
 @kernel("int64(int32[::1], int64, int64)")
 def judge_members_task(memory, task, template):
     """Work out the answer for a MEMBERS when all its parts are decided; return END."""
-    node = memory[task + T_NODE]
+    node, worst = memory[task + T_NODE], memory[task + T_WORST]
+    if worst != 0 and worst != PENDING:
+        mark(memory, entries_of(memory, template), YES if worst == YES else NO)
     count, behind = count_of(memory, node), phase_of(memory, node) == AFTER
     sure, perhaps = memory[task + T_SURE], memory[task + T_SURE] + memory[task + T_PERHAPS]
     alone = 0 if behind else 1  # members that need no separator
@@ -145,14 +159,22 @@ def judge_members_task(memory, task, template):
 
 @kernel("int64(int32[::1], int64)")
 def next_member_of(memory, task):
-    """Return the next part of a MEMBERS that must be decided (the separator first), or END with the answer."""
+    """Return the next part of a MEMBERS that must be decided (the separator first), or END with the answer.
+
+    The first time these are all members, also those that are not left: if all are alive, nobody asks again.
+    """
     node = memory[task + T_NODE]
     at = memory[NODES] + node * NODE
     left = memory[POOL] + memory[at + A] + 1
     template = memory[POOL] + memory[left - 1]
     n = memory[template + T_COUNT]
     i = memory[task + T_PLACE]
-    while 1 <= i <= n and not is_left(memory, template, left, i - 1):
+    if all_alive(memory, template):
+        return END
+    known = word_of(memory, entries_of(memory, template)) & LIVENESS != 0
+    while 1 <= i <= n:
+        if is_left(memory, template, left, i - 1) if known else member_at(memory, template, i - 1) != NOTHING:
+            break
         i += 1
     memory[task + T_PLACE] = i + 1
     if i == 0:
@@ -170,9 +192,13 @@ def fold_member(memory, task, found):
     at = memory[NODES] + memory[task + T_NODE] * NODE
     template = memory[POOL] + memory[memory[POOL] + memory[at + A]]
     i = memory[task + T_PLACE] - 2  # the member just decided; -1: the separator
+    if word_of(memory, entries_of(memory, template)) & LIVENESS == 0:
+        memory[task + T_WORST] = max(memory[task + T_WORST], found)
     if i < 0:
         memory[task + T_BETWEEN] = found
         memory[task + T_DOUBT] = found if found > NO else PENDING
+        return 0
+    if i < memory[template + T_COUNT] and not is_left(memory, template, memory[POOL] + memory[at + A] + 1, i):
         return 0
     weight = INFINITE if i == memory[template + T_COUNT] else 1
     if found == YES:
@@ -190,6 +216,23 @@ def fold_member(memory, task, found):
 
 
 @kernel("int64(int32[::1], int64)")
+def next_of_key(memory, task):
+    """Return the next member that a key may be of, with all that follows it, or END when one of them is alive."""
+    node, place = memory[task + T_NODE], memory[task + T_PLACE]
+    key = key_at(memory, node)
+    at = memory[NODES] + memory[key + M_TABLE] * NODE
+    n = memory[memory[POOL] + memory[memory[POOL] + memory[memory[NODES] + node * NODE + A]] + T_COUNT]
+    while place < memory[at + B] and memory[task + T_ANSWER] != YES:
+        i, rest = memory[memory[POOL] + memory[at + A] + place], memory[memory[POOL] + memory[at + A] + place + 1]
+        place += 2
+        if memory[key + M_EXTRA] != 0 if i == n else bit(memory, key + M_MAY, i):
+            memory[task + T_PLACE] = place
+            behind = members_without(memory, node, i, count_of(memory, node) + 1, AFTER)
+            return behind if behind < 0 else make_concat(memory, rest, behind)
+    return END
+
+
+@kernel("int64(int32[::1], int64)")
 def next_part(memory, task):
     """Return the next node that must be decided for a task, END when its answer is there, or a status."""
     node = memory[task + T_NODE]
@@ -199,7 +242,7 @@ def next_part(memory, task):
     if kind == K_BOTH or kind == K_NOT or kind == K_CHOICE:
         return next_in_search(memory, task)
     if kind == K_MEMBERS:
-        return next_member_of(memory, task)
+        return next_of_key(memory, task) if phase_of(memory, node) == KEY else next_member_of(memory, task)
     if kind == K_CONCAT:
         if place == NOTHING or memory[task + T_ANSWER] == NO:
             return END
@@ -221,7 +264,7 @@ def fold(memory, task, part, found):
     node = memory[task + T_NODE]
     kind = memory[memory[NODES] + node * NODE] & KIND
     answer = memory[task + T_ANSWER]
-    if kind == K_MEMBERS:
+    if kind == K_MEMBERS and phase_of(memory, node) != KEY:
         return fold_member(memory, task, found)
     if kind == K_CONCAT or kind == K_REPEAT or kind == K_DISTINCT:
         memory[task + T_ANSWER] = NO if found == NO or answer == NO else max(answer, found)

@@ -13,7 +13,7 @@ from healfsa.automaton.kernels_characters import characters
 from healfsa.automaton.kernels_choice import make_choice
 from healfsa.automaton.kernels_distinct import first_item
 from healfsa.automaton.kernels_judge import LAZY, UNKNOWN, judge_rules, operation_length
-from healfsa.automaton.kernels_members import T_EXTRA, T_REQUIRED, T_SEPARATOR, T_WORDS, all_members
+from healfsa.automaton.kernels_members import T_EXTRA, T_REQUIRED, T_SEPARATOR, T_WORDS, all_entries, all_members
 from healfsa.automaton.kernels_memory import (
     BAD_DISTINCT,
     BAD_MEMBER,
@@ -118,6 +118,10 @@ def build_members(memory, program, at, values):
             return BAD_MEMBER
     if word_of(memory, memory[template + T_EXTRA]) & NULLABLE:
         return BAD_MEMBER
+    table = all_entries(memory, template)
+    status = table if table < 0 else push(memory, table)
+    if status < 0:
+        return status
     place = intern_table(memory, base)
     return place if place < 0 else all_members(memory, place)
 

@@ -1,22 +1,35 @@
 """MEMBERS: some of the listed members, each at most once, in order or in any order, and others besides.
 
 In: a template (in the pool) and what is left: a position (ordered) or a bitset. Out: nodes.
-Idea: a node is (template, what is left, how many are written, phase). The derivative picks a member that may come next;
-    what follows it is the same node with that member taken out. Nothing is ever permuted.
-Cost: one derivative a member that may come next.
+Idea: a node is (template, what is left, how many are written, phase). While a key is written, the members that it may
+    become are one node (phase KEY): what is left of each is a table that no set changes, so all sets share its
+    derivatives. A member is taken out of what is left behind its key (in an order: when no other one is meant).
+Cost: one node a byte of a key; a table once a byte and template, however many sets there are.
 Not here: the derivative (kernels_derive), whether members are alive (kernels_live).
 
 A template: number of members, ordered, separator, extra (0: none), least, most (-1: no bound), words of a bitset,
-the bitset of required members, the members. A node's content: its template, then a position or a bitset.
+the bitset of required members, the members, the table of them all. A table: pairs of a member's number (the count of
+members: an extra) and what is left of it; its liveness says whether all are alive, and the separator. A node's content:
+its template, then a position or a bitset; in phase KEY also the table, the least length of the required members that
+are left, whether an extra may be meant, and the bitset of members that may be meant.
 """
 
 from __future__ import annotations
 
 from healfsa.automaton.kernels_memory import (
+    BEGUN,
+    BOOLEAN,
     EMPTY,
     INFINITE,
     INHERITED,
+    K_CONCAT,
+    K_LITERAL,
     K_MEMBERS,
+    K_TABLE,
+    KIND,
+    LIVE,
+    LIVENESS,
+    MEMO,
     NODE,
     NODES,
     NOTHING,
@@ -32,10 +45,11 @@ from healfsa.automaton.kernels_memory import (
     push,
     signed,
 )
-from healfsa.automaton.kernels_nodes import minimum_of, word_of
+from healfsa.automaton.kernels_nodes import minimum_of, put_after, word_of
 
 T_COUNT, T_ORDERED, T_SEPARATOR, T_EXTRA, T_LEAST, T_MOST, T_WORDS, T_REQUIRED = 0, 1, 2, 3, 4, 5, 6, 7
-FIRST, AFTER, NEXT = 0, 1, 2  # phases: before the first member, behind a member, behind a separator
+FIRST, AFTER, NEXT, KEY = 0, 1, 2, 3  # phases: before the first member, behind a member, behind a separator, in a key
+M_TABLE, M_OWED, M_EXTRA, M_MAY = 0, 1, 2, 3  # of the content of a phase KEY, behind what is left
 
 
 @kernel("boolean(int32[::1], int64, int64)")
@@ -58,6 +72,76 @@ def member_at(memory, template, i):
     return memory[template + T_REQUIRED + memory[template + T_WORDS] + i]
 
 
+@kernel("int64(int32[::1], int64)")
+def entries_of(memory, template):
+    """Return the table of all members of a template."""
+    return memory[template + T_REQUIRED + memory[template + T_WORDS] + memory[template + T_COUNT]]
+
+
+@kernel("int64(int32[::1], int64)")
+def left_words(memory, template):
+    """Return how many words say what is left."""
+    return 1 if memory[template + T_ORDERED] else memory[template + T_WORDS]
+
+
+@kernel("int64(int32[::1], int64)")
+def key_at(memory, node):
+    """Return the place behind what is left in the content of the MEMBERS `node` (see M_TABLE and its like)."""
+    content = memory[POOL] + memory[memory[NODES] + node * NODE + A]
+    return content + 1 + left_words(memory, memory[POOL] + memory[content])
+
+
+@kernel("int64(int32[::1], int64, int64)")
+def make_entries(memory, base, sign):
+    """Return the table of the pairs on the work stack from `base` on; it remembers its derivatives."""
+    length = memory[WORK_USED] - base
+    memory[WORK_USED] = base
+    if length == 0:
+        return NOTHING
+    start, word = memory[WORK] + base, K_TABLE
+    for i in range(start + 1, start + length, 2):
+        word |= word_of(memory, memory[i]) & INHERITED
+    node = intern(memory, word, 0, length, sign, start, length, 0)
+    if node > 0 and memory[memory[NODES] + node * NODE + MEMO] < 0:
+        memory[memory[NODES] + node * NODE + MEMO] = 0
+    return node
+
+
+@kernel("int64(int32[::1], int64)")
+def all_entries(memory, template):
+    """Return the table of all members of a template (its place in memory), before they are begun."""
+    base, status = memory[WORK_USED], 0
+    n, extra = memory[template + T_COUNT], memory[template + T_EXTRA]
+    for i in range(n + 1):
+        node = extra if i == n else member_at(memory, template, i)
+        if node != NOTHING:
+            status = min(status, push(memory, i))
+            status = min(status, push(memory, node))
+    return status if status < 0 else make_entries(memory, base, memory[template + T_SEPARATOR] + 1)
+
+
+@kernel("int64(int32[::1], int64, int64, int64, int64)")
+def room(memory, template, possible, count, phase):
+    """Return how many more members can be written, of those that are `possible`, when `count` are; maybe below 0."""
+    if memory[template + T_SEPARATOR] == NOTHING:
+        possible = min(possible, 0 if phase == AFTER else 1)
+    most = memory[template + T_MOST]
+    return possible if most < 0 else min(possible, most - count)
+
+
+@kernel("boolean(int32[::1], int64, int64, int64, int64)")
+def fits(memory, template, needed, possible, count):
+    """Say whether `needed` of `possible` members, and as many as are asked for, can follow number `count`."""
+    owing = max(needed, memory[template + T_LEAST] - count, 0)
+    return owing <= room(memory, template, possible, count, AFTER)
+
+
+@kernel("boolean(int32[::1], int64)")
+def all_alive(memory, template):
+    """Say whether all members, the separator and the extra are known to be alive: then what is possible is alive."""
+    return word_of(memory, entries_of(memory, template)) & LIVENESS == LIVE
+
+
 @kernel("int64(int32[::1], int64, int64, int64)")
 def finish_members(memory, base, count, phase):
     """Return the node whose content lies on the work stack from `base` on; impossible ones are NOTHING."""
@@ -65,10 +149,9 @@ def finish_members(memory, base, count, phase):
     length = memory[WORK_USED] - base
     memory[WORK_USED] = base
     template = memory[POOL] + memory[content]
-    extra, least, most = memory[template + T_EXTRA], memory[template + T_LEAST], memory[template + T_MOST]
-    separator = memory[template + T_SEPARATOR]
-    between = minimum_of(memory, separator)
-    flags = word_of(memory, separator)
+    extra, least = memory[template + T_EXTRA], memory[template + T_LEAST]
+    between = minimum_of(memory, memory[template + T_SEPARATOR])
+    flags = word_of(memory, memory[template + T_SEPARATOR])
     possible, needed, minimum = 0, 0, 0
     for i in range(memory[template + T_COUNT]):
         if is_left(memory, template, content + 1, i):
@@ -83,22 +166,19 @@ def finish_members(memory, base, count, phase):
     if extra:
         flags |= word_of(memory, extra)
         possible = INFINITE
-    if separator == NOTHING:
-        possible = min(possible, 0 if phase == AFTER else 1)
+    possible = room(memory, template, possible, count, phase)
     owing = max(needed, least - count)
-    if most >= 0:
-        possible = min(possible, most - count)
     if owing > possible:
         return NOTHING
     if possible == 0:
         return NOTHING if phase == NEXT else EMPTY
-    word = K_MEMBERS | (flags & INHERITED)
+    word = K_MEMBERS | (flags & INHERITED) | (LIVE if all_alive(memory, template) else 0)
     if owing == 0 and phase != NEXT:
         word |= NULLABLE
         minimum = 0
     else:
         minimum = max(minimum - (0 if phase == AFTER else between), 1)
-    if most < 0:
+    if memory[template + T_MOST] < 0:
         count = min(count, least)
     return intern(memory, word, 0, length, count * 4 + phase, content, length, minimum)
 
@@ -122,18 +202,18 @@ def all_members(memory, template):
 def members_without(memory, node, i, count, phase):
     """Return the MEMBERS `node` with member `i` taken out (-1: none), `count` written, in `phase`.
 
-    In ordered mode the members before `i` go too; `i` equal to the number of members leaves only extras.
+    In ordered mode the members before `i` go too; `i` equal to the number of members is an extra.
     """
     base = memory[WORK_USED]
     at = memory[NODES] + node * NODE
     source = memory[POOL] + memory[at + A]
     template = memory[POOL] + memory[source]
-    status = 0
-    for k in range(memory[at + B]):
+    status, n = 0, memory[template + T_COUNT]
+    for k in range(1 + left_words(memory, template)):
         word = memory[source + k]
-        if k > 0 and i >= 0:
+        if k > 0 and i >= 0 and (i < n or memory[template + T_ORDERED]):
             if memory[template + T_ORDERED]:
-                word = min(i + 1, memory[template + T_COUNT])
+                word = min(i + 1, n)
             elif (i >> 5) == k - 1:
                 word = signed((word & 0xFFFFFFFF) & ~(1 << (i & 31)))
         status = min(status, push(memory, word))
@@ -150,3 +230,129 @@ def count_of(memory, node):
 def phase_of(memory, node):
     """Return the phase of the MEMBERS `node`."""
     return memory[memory[NODES] + node * NODE + C] & 3
+
+
+@kernel("int64(int32[::1], int64)")
+def push_choosable(memory, node):
+    """Push what a phase KEY keeps from M_OWED on: which members may be the next one of the MEMBERS `node`."""
+    content = memory[POOL] + memory[memory[NODES] + node * NODE + A]
+    template = memory[POOL] + memory[content]
+    words, status = memory[template + T_WORDS], 0
+    if phase_of(memory, node) == KEY:
+        source = key_at(memory, node)
+        for k in range(M_OWED, M_MAY + words):
+            status = min(status, push(memory, memory[source + k]))
+        return status
+    ordered, n, count = memory[template + T_ORDERED] != 0, memory[template + T_COUNT], count_of(memory, node) + 1
+    between = minimum_of(memory, memory[template + T_SEPARATOR])
+    possible, needed, owed = 0, 0, 0
+    for i in range(n):
+        if is_left(memory, template, content + 1, i):
+            possible += 0 if member_at(memory, template, i) == NOTHING else 1
+            if bit(memory, template + T_REQUIRED, i):
+                needed += 1
+                owed = min(owed + minimum_of(memory, member_at(memory, template, i)) + between, INFINITE)
+    endless = 0 if memory[template + T_EXTRA] == NOTHING else INFINITE
+    extra = endless > 0 and (needed == 0 or not ordered)
+    extra = extra and fits(memory, template, needed, INFINITE, count)
+    status = min(push(memory, owed), push(memory, 1 if extra else 0))
+    for k in range(words):
+        word = 0
+        for i in range(32 * k, min(n, 32 * k + 32)):
+            if possible > 0 and is_left(memory, template, content + 1, i) and member_at(memory, template, i) != NOTHING:
+                required = 1 if bit(memory, template + T_REQUIRED, i) else 0
+                if fits(memory, template, needed - required, min(possible - 1 + endless, INFINITE), count):
+                    word |= 1 << (i & 31)
+                if ordered:  # those before it are gone, and nothing may come before a required one
+                    possible = 0 if required else possible - 1
+        status = min(status, push(memory, signed(word)))
+    return status
+
+
+@kernel("boolean(int32[::1], int64)")
+def is_text(memory, node):
+    """Say whether `node` begins with bytes that have no alternative."""
+    at = memory[NODES] + node * NODE
+    if memory[at] & KIND == K_CONCAT:
+        at = memory[NODES] + memory[at + A] * NODE
+    return memory[at] & KIND == K_LITERAL
+
+
+@kernel("int64(int32[::1], int64, int64, int64)")
+def put_member(memory, node, i, rest):
+    """Push `rest` of member `i` followed by the MEMBERS `node` without it; 0, or a status."""
+    behind = members_without(memory, node, i, count_of(memory, node) + 1, AFTER)
+    return behind if behind < 0 else put_after(memory, rest, behind)
+
+
+@kernel("int64(int32[::1], int64, int64, int64, int64, int64)")
+def push_key(memory, node, table, may, word, minimum):
+    """Push the node in which a key is being written that may be of all in `table` that may be meant; 0, or a status."""
+    base = memory[WORK_USED]
+    content = memory[POOL] + memory[memory[NODES] + node * NODE + A]
+    template = memory[POOL] + memory[content]
+    n, words = memory[template + T_COUNT], memory[template + T_WORDS]
+    status = push(memory, memory[content])
+    for k in range(left_words(memory, template)):  # a position no longer matters: the member that is meant gives one
+        status = min(status, push(memory, 0 if memory[template + T_ORDERED] else memory[content + 1 + k]))
+    status = min(status, push(memory, table))
+    status = min(status, push(memory, memory[may + M_OWED]))
+    for _ in range(1 + words):
+        status = min(status, push(memory, 0))
+    if status < 0:
+        return status
+    extra = memory[WORK] + memory[WORK_USED] - 1 - words
+    source = memory[POOL] + memory[memory[NODES] + table * NODE + A]
+    for k in range(source, source + memory[memory[NODES] + table * NODE + B], 2):
+        i = memory[k]
+        if word_of(memory, memory[k + 1]) & (NULLABLE | BEGUN) == 0:
+            if i == n:
+                memory[extra] = memory[may + M_EXTRA]
+            elif bit(memory, may + M_MAY, i):
+                place = extra + 1 + (i >> 5)
+                memory[place] = signed((memory[place] & 0xFFFFFFFF) | (1 << (i & 31)))
+    length = memory[WORK_USED] - base
+    memory[WORK_USED] = base
+    count = memory[memory[NODES] + node * NODE + C] >> 2
+    key = intern(memory, word, 0, length, count * 4 + KEY, memory[WORK] + base, length, minimum)
+    return key if key < 0 else push(memory, key)
+
+
+@kernel("int64(int32[::1], int64, int64)")
+def begin_members(memory, node, table):
+    """Push what is left of the MEMBERS `node` when a symbol has made its table to `table`; 0, or a status."""
+    base = memory[WORK_USED]
+    status = push_choosable(memory, node)
+    if status < 0:
+        return status
+    template = memory[POOL] + memory[memory[POOL] + memory[memory[NODES] + node * NODE + A]]
+    may, words, n = memory[WORK] + base - M_OWED, memory[template + T_WORDS], memory[template + T_COUNT]
+    source = memory[POOL] + memory[memory[NODES] + table * NODE + A]
+    flags, minimum, kept, last = word_of(memory, node) & INHERITED, INFINITE, 0, 0
+    alive = False
+    for k in range(source, source + memory[memory[NODES] + table * NODE + B], 2):
+        i, rest = memory[k], memory[k + 1]
+        if memory[may + M_EXTRA] == 0 if i == n else not bit(memory, may + M_MAY, i):
+            continue
+        word = word_of(memory, rest)
+        if word & (NULLABLE | BEGUN) == 0:
+            kept, last = kept + 1, k
+            length = minimum_of(memory, rest) + memory[may + M_OWED]
+            if i < n and bit(memory, template + T_REQUIRED, i):
+                length -= minimum_of(memory, member_at(memory, template, i))
+                length -= minimum_of(memory, memory[template + T_SEPARATOR])
+            minimum, flags = min(minimum, length), flags | (word & INHERITED)
+            alive = alive or word & BOOLEAN == 0 or word & LIVENESS == LIVE
+            continue
+        status = put_member(memory, node, i, rest)
+        if status < 0:
+            return status
+    if kept == 1 and (memory[template + T_ORDERED] or not is_text(memory, memory[last + 1])):
+        status = put_member(memory, node, memory[last], memory[last + 1])
+    elif kept > 0:
+        word = K_MEMBERS | flags | (LIVE if alive and all_alive(memory, template) else 0)
+        status = push_key(memory, node, table, may, word, minimum)
+    for k in range(base, memory[WORK_USED] - M_MAY - words + M_OWED):
+        memory[memory[WORK] + k] = memory[memory[WORK] + k + M_MAY + words - M_OWED]
+    memory[WORK_USED] -= M_MAY + words - M_OWED
+    return status

@@ -43,9 +43,10 @@ from healfsa.automaton.kernels_rows import (
 )
 
 # The record of one decision on the work stack: node, where it stands, answer so far; a search: stamp, heap, entry;
-# MEMBERS: members surely and perhaps possible, members needed, the separator's answer, the worst doubt.
+# MEMBERS: members surely and perhaps possible, members needed, the separator's answer, the worst doubt, the worst of
+# all answers where those of all members are asked for.
 T_NODE, T_PLACE, T_ANSWER, T_STAMP, T_ROOT, T_ENTRY = 0, 1, 2, 3, 4, 5
-T_SURE, T_PERHAPS, T_NEEDED, T_BETWEEN, T_DOUBT, T_SIZE = 6, 7, 8, 9, 10, 11
+T_SURE, T_PERHAPS, T_NEEDED, T_BETWEEN, T_DOUBT, T_WORST, T_SIZE = 6, 7, 8, 9, 10, 11, 12
 E_NODE, E_PARENT, E_KEY, E_CHILD, E_SIBLING, E_SIZE = 0, 1, 2, 3, 4, 5
 
 
