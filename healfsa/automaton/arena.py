@@ -24,7 +24,7 @@ FIRST_ROWS = 2048  # words for rows before the first enlargement where memory is
 SPACIOUS = 8  # times as much room where it is not short: twice for nodes (their table is touched), its square for rows
 LARGE = 1 << 15  # words: below, a new array is memory that was used before, and is cleared in no time
 SMALL = 1 << 20  # words: added to a program's in the question whether memory is short
-TIMES = {"nodes": 4, "pool": 16, "rows": 16}  # how many times as much room where memory is not short: see `enlarge`
+TIMES = {"nodes": 8, "pool": 16, "rows": 64}  # how many times as much room where memory is not short: see `enlarge`
 PARTS = 16  # nodes derived that count as one state of a search
 
 # region: header word of its offset, of its room, words a unit
@@ -133,11 +133,13 @@ def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str) -> np.n
     else:
         extra = int(memory[km.DETAIL]) if region in ("pool", "work", "rules") else 0
         # Growing copies, so it is done seldom: most of the steps that took milliseconds were copies.
-        times = TIMES if 4 * max(TIMES.values()) * len(memory) < limits.bytes else {}
-        for name in times:
-            if name != region and 2 * int(memory[USED[name]]) > room[name]:
-                room[name] *= times[name]
-        room[region] = times.get(region, 2) * room[region] + max(extra, 0)
+        for name, times in TIMES.items():
+            words = times * room[name] * (width if name == "rows" else REGIONS[name][2])
+            if 16 * words < limits.bytes and (name == region or 4 * int(memory[USED[name]]) > room[name]):
+                room[name] *= times
+            elif name == region:
+                room[name] *= 2
+        room[region] = max(extra, 0) + (room[region] if region in TIMES else 2 * room[region])
     for name, allowed in (("nodes", limits.nodes), ("rows", limits.states)):
         if int(memory[USED[name]]) >= allowed:
             word = "nodes" if name == "nodes" else "states"

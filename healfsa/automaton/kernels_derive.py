@@ -21,16 +21,15 @@ from healfsa.automaton.kernels_distinct import behind_item, in_item, separator_o
 from healfsa.automaton.kernels_members import (
     AFTER,
     KEY,
-    M_TABLE,
     NEXT,
     T_SEPARATOR,
     begin_members,
     count_of,
     entries_of,
-    key_at,
     make_entries,
     members_without,
     phase_of,
+    pool_of,
 )
 from healfsa.automaton.kernels_memory import (
     BEGUN,
@@ -281,7 +280,7 @@ def part_at(memory, node, place):
     if phase_of(memory, node) == AFTER:
         rest = members_without(memory, node, -1, count_of(memory, node), NEXT)
         return rest if rest <= 0 else make_concat(memory, memory[template + T_SEPARATOR], rest)
-    return memory[key_at(memory, node) + M_TABLE] if phase_of(memory, node) == KEY else entries_of(memory, template)
+    return memory[pool_of(memory, node) + 2] if phase_of(memory, node) == KEY else entries_of(memory, template)
 
 
 @kernel("int64(int32[::1], int64, int64, int64, int64)")

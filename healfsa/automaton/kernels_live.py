@@ -20,7 +20,6 @@ from healfsa.automaton.kernels_members import (
     KEY,
     M_EXTRA,
     M_MAY,
-    M_TABLE,
     T_COUNT,
     T_EXTRA,
     T_LEAST,
@@ -32,10 +31,11 @@ from healfsa.automaton.kernels_members import (
     count_of,
     entries_of,
     is_left,
-    key_at,
+    left_words,
     member_at,
     members_without,
     phase_of,
+    pool_of,
 )
 from healfsa.automaton.kernels_memory import (
     BEGUN,
@@ -56,6 +56,7 @@ from healfsa.automaton.kernels_memory import (
     NODE,
     NODES,
     NOTHING,
+    NULLABLE,
     POOL,
     R_BODY,
     R_LIVENESS,
@@ -219,13 +220,14 @@ def fold_member(memory, task, found):
 def next_of_key(memory, task):
     """Return the next member that a key may be of, with all that follows it, or END when one of them is alive."""
     node, place = memory[task + T_NODE], memory[task + T_PLACE]
-    key = key_at(memory, node)
-    at = memory[NODES] + memory[key + M_TABLE] * NODE
-    n = memory[memory[POOL] + memory[memory[POOL] + memory[memory[NODES] + node * NODE + A]] + T_COUNT]
+    content = pool_of(memory, node)
+    template, at = memory[POOL] + memory[content], memory[NODES] + memory[content + 2] * NODE
+    may, n = pool_of(memory, memory[content + 1]) + left_words(memory, template), memory[template + T_COUNT]
     while place < memory[at + B] and memory[task + T_ANSWER] != YES:
         i, rest = memory[memory[POOL] + memory[at + A] + place], memory[memory[POOL] + memory[at + A] + place + 1]
         place += 2
-        if memory[key + M_EXTRA] != 0 if i == n else bit(memory, key + M_MAY, i):
+        meant = memory[may + M_EXTRA] != 0 if i == n else bit(memory, may + M_MAY, i)
+        if meant and word_of(memory, rest) & (NULLABLE | BEGUN) == 0:
             memory[task + T_PLACE] = place
             behind = members_without(memory, node, i, count_of(memory, node) + 1, AFTER)
             return behind if behind < 0 else make_concat(memory, rest, behind)

@@ -9,9 +9,9 @@ Not here: the derivative (kernels_derive), whether members are alive (kernels_li
 
 A template: number of members, ordered, separator, extra (0: none), least, most (-1: no bound), words of a bitset,
 the bitset of required members, the members, the table of them all. A table: pairs of a member's number (the count of
-members: an extra) and what is left of it; its liveness says whether all are alive, and the separator. A node's content:
-its template, then a position or a bitset; in phase KEY also the table, the least length of the required members that
-are left, whether an extra may be meant, and the bitset of members that may be meant.
+members: an extra) and what is left of it; its liveness says whether all are alive, and the separator. Choices: what is
+left, the least length of the required members in it, whether an extra may be next, the bitset of members that may be.
+A node's content: its template, then a position or a bitset; in phase KEY instead of that choices and a table (nodes).
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ from healfsa.automaton.kernels_nodes import minimum_of, put_after, word_of
 
 T_COUNT, T_ORDERED, T_SEPARATOR, T_EXTRA, T_LEAST, T_MOST, T_WORDS, T_REQUIRED = 0, 1, 2, 3, 4, 5, 6, 7
 FIRST, AFTER, NEXT, KEY = 0, 1, 2, 3  # phases: before the first member, behind a member, behind a separator, in a key
-M_TABLE, M_OWED, M_EXTRA, M_MAY = 0, 1, 2, 3  # of the content of a phase KEY, behind what is left
+M_OWED, M_EXTRA, M_MAY = 0, 1, 2  # of choices, behind what is left
+CHOICES = -1  # tells choices from other bare words
 
 
 @kernel("boolean(int32[::1], int64, int64)")
@@ -82,13 +83,6 @@ def entries_of(memory, template):
 def left_words(memory, template):
     """Return how many words say what is left."""
     return 1 if memory[template + T_ORDERED] else memory[template + T_WORDS]
-
-
-@kernel("int64(int32[::1], int64)")
-def key_at(memory, node):
-    """Return the place behind what is left in the content of the MEMBERS `node` (see M_TABLE and its like)."""
-    content = memory[POOL] + memory[memory[NODES] + node * NODE + A]
-    return content + 1 + left_words(memory, memory[POOL] + memory[content])
 
 
 @kernel("int64(int32[::1], int64, int64)")
@@ -198,28 +192,6 @@ def all_members(memory, template):
     return status if status < 0 else finish_members(memory, base, 0, FIRST)
 
 
-@kernel("int64(int32[::1], int64, int64, int64, int64)")
-def members_without(memory, node, i, count, phase):
-    """Return the MEMBERS `node` with member `i` taken out (-1: none), `count` written, in `phase`.
-
-    In ordered mode the members before `i` go too; `i` equal to the number of members is an extra.
-    """
-    base = memory[WORK_USED]
-    at = memory[NODES] + node * NODE
-    source = memory[POOL] + memory[at + A]
-    template = memory[POOL] + memory[source]
-    status, n = 0, memory[template + T_COUNT]
-    for k in range(1 + left_words(memory, template)):
-        word = memory[source + k]
-        if k > 0 and i >= 0 and (i < n or memory[template + T_ORDERED]):
-            if memory[template + T_ORDERED]:
-                word = min(i + 1, n)
-            elif (i >> 5) == k - 1:
-                word = signed((word & 0xFFFFFFFF) & ~(1 << (i & 31)))
-        status = min(status, push(memory, word))
-    return status if status < 0 else finish_members(memory, base, count, phase)
-
-
 @kernel("int64(int32[::1], int64)")
 def count_of(memory, node):
     """Return how many members are written in the MEMBERS `node` (no more than matter)."""
@@ -233,16 +205,51 @@ def phase_of(memory, node):
 
 
 @kernel("int64(int32[::1], int64)")
-def push_choosable(memory, node):
-    """Push what a phase KEY keeps from M_OWED on: which members may be the next one of the MEMBERS `node`."""
-    content = memory[POOL] + memory[memory[NODES] + node * NODE + A]
-    template = memory[POOL] + memory[content]
-    words, status = memory[template + T_WORDS], 0
+def pool_of(memory, node):
+    """Return the place of the words of a node."""
+    return memory[POOL] + memory[memory[NODES] + node * NODE + A]
+
+
+@kernel("int64(int32[::1], int64, int64, int64, int64)")
+def members_without(memory, node, i, count, phase):
+    """Return the MEMBERS `node` with member `i` taken out (-1: none), `count` written, in `phase`.
+
+    In ordered mode the members before `i` go too; `i` equal to the number of members is an extra.
+    """
+    base = memory[WORK_USED]
+    at = memory[NODES] + node * NODE
+    source = memory[POOL] + memory[at + A]
+    template = memory[POOL] + memory[source]
+    status, n = push(memory, memory[source]), memory[template + T_COUNT]
+    left = pool_of(memory, memory[source + 1]) if phase_of(memory, node) == KEY else source + 1
+    for k in range(left_words(memory, template)):
+        word = memory[left + k]
+        if i >= 0 and (i < n or memory[template + T_ORDERED]):
+            if memory[template + T_ORDERED]:
+                word = min(i + 1, n)
+            elif (i >> 5) == k:
+                word = signed((word & 0xFFFFFFFF) & ~(1 << (i & 31)))
+        status = min(status, push(memory, word))
+    return status if status < 0 else finish_members(memory, base, count, phase)
+
+
+@kernel("int64(int32[::1], int64)")
+def make_choices(memory, base):
+    """Return the node of the choices on the work stack from `base` on."""
+    length = memory[WORK_USED] - base
+    memory[WORK_USED] = base
+    return intern(memory, K_TABLE, 0, length, CHOICES, memory[WORK] + base, length, 0)
+
+
+@kernel("int64(int32[::1], int64)")
+def choices_of(memory, node):
+    """Return the node of the choices of the MEMBERS `node`: which members may be the next one."""
+    content = pool_of(memory, node)
     if phase_of(memory, node) == KEY:
-        source = key_at(memory, node)
-        for k in range(M_OWED, M_MAY + words):
-            status = min(status, push(memory, memory[source + k]))
-        return status
+        return memory[content + 1]
+    template, base, status = memory[POOL] + memory[content], memory[WORK_USED], 0
+    for k in range(left_words(memory, template)):
+        status = min(status, push(memory, memory[content + 1 + k]))
     ordered, n, count = memory[template + T_ORDERED] != 0, memory[template + T_COUNT], count_of(memory, node) + 1
     between = minimum_of(memory, memory[template + T_SEPARATOR])
     possible, needed, owed = 0, 0, 0
@@ -255,8 +262,9 @@ def push_choosable(memory, node):
     endless = 0 if memory[template + T_EXTRA] == NOTHING else INFINITE
     extra = endless > 0 and (needed == 0 or not ordered)
     extra = extra and fits(memory, template, needed, INFINITE, count)
-    status = min(push(memory, owed), push(memory, 1 if extra else 0))
-    for k in range(words):
+    status = min(status, push(memory, owed))
+    status = min(status, push(memory, 1 if extra else 0))
+    for k in range(memory[template + T_WORDS]):
         word = 0
         for i in range(32 * k, min(n, 32 * k + 32)):
             if possible > 0 and is_left(memory, template, content + 1, i) and member_at(memory, template, i) != NOTHING:
@@ -266,7 +274,7 @@ def push_choosable(memory, node):
                 if ordered:  # those before it are gone, and nothing may come before a required one
                     possible = 0 if required else possible - 1
         status = min(status, push(memory, signed(word)))
-    return status
+    return status if status < 0 else make_choices(memory, base)
 
 
 @kernel("boolean(int32[::1], int64)")
@@ -285,24 +293,16 @@ def put_member(memory, node, i, rest):
     return behind if behind < 0 else put_after(memory, rest, behind)
 
 
-@kernel("int64(int32[::1], int64, int64, int64, int64, int64)")
-def push_key(memory, node, table, may, word, minimum):
-    """Push the node in which a key is being written that may be of all in `table` that may be meant; 0, or a status."""
-    base = memory[WORK_USED]
-    content = memory[POOL] + memory[memory[NODES] + node * NODE + A]
-    template = memory[POOL] + memory[content]
-    n, words = memory[template + T_COUNT], memory[template + T_WORDS]
-    status = push(memory, memory[content])
-    for k in range(left_words(memory, template)):  # a position no longer matters: the member that is meant gives one
-        status = min(status, push(memory, 0 if memory[template + T_ORDERED] else memory[content + 1 + k]))
-    status = min(status, push(memory, table))
-    status = min(status, push(memory, memory[may + M_OWED]))
-    for _ in range(1 + words):
+@kernel("int64(int32[::1], int64, int64, int64, int64)")
+def in_table(memory, template, choices, table, n):
+    """Return those choices of an ordered template that `table` has; the position no longer matters: members give it."""
+    base, may = memory[WORK_USED], pool_of(memory, choices) + 1
+    status = min(push(memory, 0), push(memory, memory[may + M_OWED]))
+    for _ in range(1 + memory[template + T_WORDS]):
         status = min(status, push(memory, 0))
     if status < 0:
         return status
-    extra = memory[WORK] + memory[WORK_USED] - 1 - words
-    source = memory[POOL] + memory[memory[NODES] + table * NODE + A]
+    extra, source = memory[WORK] + base + 2, pool_of(memory, table)
     for k in range(source, source + memory[memory[NODES] + table * NODE + B], 2):
         i = memory[k]
         if word_of(memory, memory[k + 1]) & (NULLABLE | BEGUN) == 0:
@@ -311,23 +311,35 @@ def push_key(memory, node, table, may, word, minimum):
             elif bit(memory, may + M_MAY, i):
                 place = extra + 1 + (i >> 5)
                 memory[place] = signed((memory[place] & 0xFFFFFFFF) | (1 << (i & 31)))
-    length = memory[WORK_USED] - base
+    return make_choices(memory, base)
+
+
+@kernel("int64(int32[::1], int64, int64, int64, int64, int64)")
+def push_key(memory, node, choices, table, word, minimum):
+    """Push the node in which a key is being written that may be of all in `table` that are in `choices`."""
+    base, content = memory[WORK_USED], memory[pool_of(memory, node)]
+    template = memory[POOL] + content
+    if memory[template + T_ORDERED]:
+        choices = in_table(memory, template, choices, table, memory[template + T_COUNT])
+    status = choices if choices < 0 else push(memory, content)
+    status = status if status < 0 else min(push(memory, choices), push(memory, table))
+    if status < 0:
+        return status
     memory[WORK_USED] = base
-    count = memory[memory[NODES] + node * NODE + C] >> 2
-    key = intern(memory, word, 0, length, count * 4 + KEY, memory[WORK] + base, length, minimum)
+    place = memory[WORK] + base
+    key = intern(memory, word, 0, 3, count_of(memory, node) * 4 + KEY, place, 3, minimum)
     return key if key < 0 else push(memory, key)
 
 
 @kernel("int64(int32[::1], int64, int64)")
 def begin_members(memory, node, table):
     """Push what is left of the MEMBERS `node` when a symbol has made its table to `table`; 0, or a status."""
-    base = memory[WORK_USED]
-    status = push_choosable(memory, node)
-    if status < 0:
-        return status
-    template = memory[POOL] + memory[memory[POOL] + memory[memory[NODES] + node * NODE + A]]
-    may, words, n = memory[WORK] + base - M_OWED, memory[template + T_WORDS], memory[template + T_COUNT]
-    source = memory[POOL] + memory[memory[NODES] + table * NODE + A]
+    choices = choices_of(memory, node)
+    if choices < 0:
+        return choices
+    template = memory[POOL] + memory[pool_of(memory, node)]
+    may, n = pool_of(memory, choices) + left_words(memory, template), memory[template + T_COUNT]
+    source, status = pool_of(memory, table), 0
     flags, minimum, kept, last = word_of(memory, node) & INHERITED, INFINITE, 0, 0
     alive = False
     for k in range(source, source + memory[memory[NODES] + table * NODE + B], 2):
@@ -348,11 +360,8 @@ def begin_members(memory, node, table):
         if status < 0:
             return status
     if kept == 1 and (memory[template + T_ORDERED] or not is_text(memory, memory[last + 1])):
-        status = put_member(memory, node, memory[last], memory[last + 1])
-    elif kept > 0:
+        return put_member(memory, node, memory[last], memory[last + 1])
+    if kept > 0:
         word = K_MEMBERS | flags | (LIVE if alive and all_alive(memory, template) else 0)
-        status = push_key(memory, node, table, may, word, minimum)
-    for k in range(base, memory[WORK_USED] - M_MAY - words + M_OWED):
-        memory[memory[WORK] + k] = memory[memory[WORK] + k + M_MAY + words - M_OWED]
-    memory[WORK_USED] -= M_MAY + words - M_OWED
+        status = push_key(memory, node, choices, table, word, minimum)
     return status
