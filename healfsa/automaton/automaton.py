@@ -29,6 +29,7 @@ from healfsa.automaton import (
 )
 from healfsa.automaton import kernels_memory as km
 from healfsa.automaton.arena import FUEL, enlarge, fit_rows, new_memory, twin, used
+from healfsa.automaton.kernels_compile import as_words
 from healfsa.automaton.program import Program
 from healfsa.automaton.symbols import Symbols
 from healfsa.errors import EmptyLanguage, GrammarError, LimitExceeded, MatcherError, SearchCut, UnsupportedFeature
@@ -298,7 +299,7 @@ class Automaton:
 
     def step(self, state: int, data: bytes) -> int:
         """Return the state behind `data`, 0 when nothing accepted begins that way."""
-        view = np.frombuffer(data, dtype=np.uint8)
+        view = as_words(np.frombuffer(data, dtype=np.uint8))
         result = kernels.known_step(self.memory, state, view)
         return result if result > 0 else self.run(kernels.step, state, view)  # 0 may be a row that is just being made
 

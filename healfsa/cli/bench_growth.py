@@ -134,6 +134,8 @@ def draw(points: dict[str, list[Point]], path: Path) -> None:
         axis.plot(n, [p.mean for p in row], "s-", label="step, µs")
         axis.plot(n, [p.nbytes / 1e3 for p in row], "^--", label="automaton, kB")
         axis.set(xscale="log", yscale="log", title=name)
+    for axis in axes.flat[len(points) :]:
+        axis.axis("off")
     axes.flat[0].legend(fontsize=8)
     figure.tight_layout()
     figure.savefig(path)

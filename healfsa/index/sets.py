@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from healfsa.automaton.kernels_compile import fingerprint
+from healfsa.automaton.kernels_compile import as_words, fingerprint
 from healfsa.index import kernels, kernels_alike, kernels_sets, store
 from healfsa.vocab.kernels import P_NODES
 from healfsa.vocab.trie import pack
@@ -62,7 +62,7 @@ def groups() -> np.ndarray:
     return np.frombuffer(bytes(number[b] for b in range(256)) + b"".join(everything), dtype=np.uint8)
 
 
-GROUP_OF = groups()
+GROUP_OF = as_words(groups())
 
 
 class Alike:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from healfsa.automaton.kernels_compile import as_words
 from healfsa.index import kernels_alike, kernels_far, kernels_sets
 from healfsa.index.sets import Sets
 
@@ -50,7 +51,7 @@ class Tables:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self.trie = vocabulary.trie.packed
-        self.data = vocabulary.data
+        self.data = as_words(vocabulary.data)
         self.offsets = vocabulary.offsets
         self.words = (vocabulary.size + 31) // 32
         self.existing = np.flatnonzero(vocabulary.kinds).astype(np.int32)
