@@ -28,9 +28,17 @@ CALLS = [
     ("We saw The capita", {"heal": 3, "max_new_tokens": 1}, "ila"),  # by more tokens than were cut
 ]
 
+#: One batch: a pattern, no constraint, a schema with a prefill inside it.
+MIXED = ["x.re", FREE[0], CALLS[4][0]]
+MIXED_GRAMMARS = [WORDS, None, PERSON["grammar"]]
+MIXED_PREFILLS = [None, None, PREFILL]
+MIXED_ANSWERS = ["duce(", CALLS[0][2][0], CALLS[4][2]]
+
 
 class ThroughOutlines:
     """An Outlines model that heals, called as the other generators are."""
+
+    mixed = False  # Outlines' batches have one output type
 
     def __init__(self, model, **options):
         self._model, self._options = model, options
@@ -47,6 +55,8 @@ def check(ours):
     """Compare a generator's answers and streams with our own generation's."""
     for prompts, options, answer in CALLS:
         assert ours.generate(prompts, **options) == answer
+    if getattr(ours, "mixed", True):
+        assert ours.generate(MIXED, MIXED_GRAMMARS, prefill=MIXED_PREFILLS, max_new_tokens=10) == MIXED_ANSWERS
     if hasattr(ours, "stream"):
         pieces = list(ours.stream(FREE[0], max_new_tokens=10))
         assert "".join(pieces) == CALLS[0][2][0] and len(pieces) > 5
@@ -60,6 +70,9 @@ def check_loosely(ours):
     assert not ours.generate(FREE[0], heal="off", max_new_tokens=4).startswith("nce")
     assert ours.generate([FREE[0], "x.re"], healfsa.choice("nce", "lls", "duce(")) == ["nce", "duce("]
     assert all(WORDS.accepts(text) for text in ours.generate(["x.re", FREE[0]], WORDS))
+    if getattr(ours, "mixed", True):
+        texts = ours.generate(MIXED, MIXED_GRAMMARS, prefill=MIXED_PREFILLS, max_new_tokens=24)
+        assert WORDS.accepts(texts[0]) and texts[1].startswith("nce") and PERSON["grammar"].accepts(PREFILL + texts[2])
     text = ours.generate(CALLS[4][0], **PERSON)
     assert json.loads(PREFILL + text)["age"] == 42
     assert "." not in ours.generate(FREE[0], stop=".", max_new_tokens=10)

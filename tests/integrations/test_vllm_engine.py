@@ -137,13 +137,14 @@ def serving(*arguments, plugins=""):
     server = subprocess.Popen(command, env=os.environ | {"VLLM_PLUGINS": plugins}, stdout=subprocess.DEVNULL)
     url, end = f"http://127.0.0.1:{port}", time.monotonic() + 900
     try:
-        while time.monotonic() < end and server.poll() is None:
+        while True:
+            assert server.poll() is None, "the server has ended"
+            assert time.monotonic() < end, "the server does not answer"
             try:
                 urllib.request.urlopen(url + "/health", timeout=5)
                 break
             except OSError:
                 time.sleep(1)
-        assert server.poll() is None, "the server has ended"
         yield url
     finally:
         server.terminate()

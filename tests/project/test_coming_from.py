@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import re
 from pathlib import Path
 from typing import Literal
 
 import pytest
+from page_snippets import run
 
 import healfsa
 
@@ -21,19 +21,6 @@ def parts(page: str) -> dict[str, str]:
     snippet = (DOCS / f"coming-from-{page}.md").read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
     found = re.split(r"^# (.+)\n", snippet, flags=re.M)
     return dict(zip(found[1::2], found[2::2]))
-
-
-def run(source: str, names: dict) -> int:
-    """Execute a part; return how many of its values were compared with the comment behind them."""
-    compared = 0
-    for node in ast.parse(source).body:
-        said = re.search(r"#\s+('.*'|\".*\")$", source.splitlines()[node.end_lineno - 1])
-        if isinstance(node, ast.Expr) and said:
-            assert repr(eval(compile(ast.Expression(node.value), "page", "eval"), names)) == said[1]
-            compared += 1
-        else:
-            exec(compile(ast.Module([node], []), "page", "exec"), names)
-    return compared
 
 
 @pytest.fixture
