@@ -324,6 +324,30 @@ def test_the_loop_gives_what_generate_gives(generator):
     assert generator.engine.vocabulary.decode_bytes(out[0].tolist()) == f"das Ei{expected}".encode()
 
 
+@pytest.mark.parametrize("options", [
+    {}, {"num_beams": 2, "num_return_sequences": 2, "return_dict_in_generate": True},
+])  # fmt: skip
+def test_the_given_ids_come_back(generator, finite, options):
+    """What callers cut off by the number of ids that they gave is the prompt, and all of it."""
+    prompts = ["x.re", "a longer prompt that is padded less: x.re", "das Ei", "<|im_end|>"]
+    batch = generator.tokenizer(prompts, return_tensors="pt", padding=True)
+    width, pad = batch.input_ids.shape[1], generator.tokenizer.pad_token_id
+    for heal in ("auto", "off", 2):
+        asked = {"grammar": finite, "heal": heal, "max_new_tokens": 14, "do_sample": False, **options}
+        found = []
+        for same_prompt in (True, False):
+            loop = integration.HealedDecoding(generator.engine, same_prompt=same_prompt)
+            found.append(generator.model.generate(**batch, custom_generate=loop, **asked))
+        same, raw = (out if isinstance(out, torch.Tensor) else out.sequences for out in found)
+        each = len(same) // len(prompts)
+        decode = generator.engine.vocabulary.decode_bytes
+        for k in range(len(same)):
+            assert same[k, :width].tolist() == batch.input_ids[k // each].tolist()
+            rest = decode([i for i in same[k, width:].tolist() if i != pad])
+            assert rest.decode() in LANGUAGE
+            assert decode(raw[k].tolist()).endswith(rest)
+
+
 def test_the_loop_refuses_what_it_cannot_run(generator):
     ids = torch.tensor([generator.tokenizer("das Ei").input_ids])
     loop = integration.HealedDecoding(generator.engine)

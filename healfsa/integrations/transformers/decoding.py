@@ -1,7 +1,7 @@
 """`model.generate(..., custom_generate=HealedDecoding(engine))`: healing and grammars through transformers' own call.
 
-In: what transformers hands to a decoding loop: prepared ids, processors, criteria, caches. Out: the ids of prompt and
-    continuation, as the loop returns them.
+In: what transformers hands to a decoding loop: prepared ids, processors, criteria, caches. Out: the given ids, and ids
+    that spell the continuation behind them.
 Idea: cut every row, pad again, put the mask before all other processors, and let transformers' own loop run.
 Cost: nothing but the masks: one prefill, of the cut prompt.
 Source: transformers' custom_generate interface.
@@ -33,13 +33,18 @@ class HealedDecoding:
         As wide as the model's scores (`engine_for(model, tokenizer)`).
     start_id : int, optional
         What a row begins with if nothing of its prompt is kept; None: `healfsa.integrations.start.start_id`.
+    same_prompt : bool
+        Whether the ids that come back begin with the ids that were given (see Notes).
 
     Notes
     -----
     `generate` then takes three more keywords: `grammar` (Grammar, Index, or a list with one a prompt), `heal` (a policy
     but exact) and `prefill` (text or bytes, or a list). Sampling, greedy search and beams, several sequences a prompt.
-    The ids that come back are the kept ones and the generated ones: their text begins with the prompt, but the place
-    where the given ids ended may lie inside a token.
+
+    Pipelines, and most code around `generate`, take the ids behind the number of given ids for the continuation. So
+    these come back first, as they were given; of the token that runs over the end of the prompt, the tokenizer's ids of
+    its rest follow. With ``same_prompt=False`` the ids are the kept and the generated ones, and scores that are asked
+    for are theirs: their text begins with the prompt, but the place where the given ids ended may lie inside a token.
 
     Examples
     --------
@@ -47,8 +52,9 @@ class HealedDecoding:
     >>> model.generate(ids, custom_generate=loop, grammar=healfsa.regex("..."))  # doctest: +SKIP
     """
 
-    def __init__(self, engine: healfsa.Engine, start_id: int | None = None) -> None:
+    def __init__(self, engine: healfsa.Engine, start_id: int | None = None, same_prompt: bool = True) -> None:
         self._engine = as_engine(engine)
+        self._same_prompt = same_prompt
         self._start_id = None if start_id is None else as_id(start_id)
 
     def __call__(
@@ -82,7 +88,7 @@ class HealedDecoding:
         width = cut.input_ids.shape[1]
         processor = HealingLogitsProcessor(self._engine, cut.boundaries, grammar, prompt_width=width)
         processor.add_up_ends(generation_config.num_beams, generation_config.eos_token_id)
-        return loop(
+        found = loop(
             model,
             cut.input_ids.repeat_interleave(copies, 0),
             logits_processor=LogitsProcessorList([processor, *logits_processor]),
@@ -92,6 +98,37 @@ class HealedDecoding:
             streamer=streamer,
             **model_kwargs,
         )
+        if not self._same_prompt:
+            return found
+        if isinstance(found, torch.Tensor):
+            return self._behind_given(found, input_ids[::copies], cut, generation_config)
+        found.sequences = self._behind_given(found.sequences, input_ids[::copies], cut, generation_config)
+        return found
+
+    def _behind_given(self, found: torch.Tensor, given: torch.Tensor, cut: Prepared, config: Any) -> torch.Tensor:
+        """Return the rows with the given ids in place of the kept ones and of those that spell the owed bytes."""
+        each, width = found.shape[0] // given.shape[0], cut.input_ids.shape[1]
+        rows = [
+            given[k // each].tolist() + self._rest(row[width:].tolist(), cut.boundaries[k // each].owed)
+            for k, row in enumerate(found)
+        ]
+        pad = config.pad_token_id if config.pad_token_id is not None else self._engine.vocabulary.eos_ids[0]
+        longest = max(map(len, rows))
+        return torch.tensor([row + [int(pad)] * (longest - len(row)) for row in rows], device=found.device)
+
+    def _rest(self, ids: list[int], owed: bytes) -> list[int]:
+        """Return ids of the text that `ids` write behind the `owed` bytes, which they write first."""
+        vocabulary, n = self._engine.vocabulary, 0
+        for k, token_id in enumerate(ids):
+            if n >= len(owed):
+                return ids[k:]
+            data = vocabulary.bytes_of(token_id)
+            if data is None:  # the end of a row whose budget lay inside the prompt
+                return ids[k:]
+            n += len(data)
+            if n > len(owed):
+                return vocabulary.encode(data[len(owed) - n :]) + ids[k + 1 :]
+        return []
 
     def _cut(
         self, ids: torch.Tensor, mask: torch.Tensor | None, copies: int, heal: str | int, prefill: Any, config: Any
