@@ -239,12 +239,16 @@ def test_the_real_engine():
         engine_calls.check(ours)
         native = {"temperature": 0, "max_new_tokens": 24, "json_schema": json.dumps(SCHEMA)}
         assert json.loads(engine.generate("JSON: ", native)["text"])
-        cut = ours.engine.heal("The capital of Fra")
-        carried = {"healfsa": Spec.of(None, cut).text(), "tokenizer": folder}
-        answer = engine.generate(
-            input_ids=cut.input_ids, custom_logit_processor=HealFSALogitProcessor.to_str(),
-            sampling_params={"temperature": 0, "max_new_tokens": 8, "custom_params": carried},
+        tails = engine_calls.MIXED_PREFILLS
+        cuts = [ours.engine.heal(prompt, prefill=tail) for prompt, tail in zip(engine_calls.MIXED, tails)]
+        specs = [Spec.of(grammar, cut).text() for grammar, cut in zip(engine_calls.MIXED_GRAMMARS, cuts)]
+        carried = [{"healfsa": spec, "tokenizer": folder} for spec in specs]
+        answers = engine.generate(
+            input_ids=[cut.input_ids for cut in cuts], custom_logit_processor=HealFSALogitProcessor.to_str(),
+            sampling_params=[{"temperature": 0, "max_new_tokens": 14, "custom_params": each} for each in carried],
         )  # fmt: skip
-        assert ours.engine.vocabulary.decode_bytes(answer["output_ids"]).startswith(b" France is Paris.")
+        for answer, cut, text in zip(answers, cuts, engine_calls.MIXED_ANSWERS):
+            written = ours.engine.vocabulary.decode_bytes(answer["output_ids"])
+            assert written.startswith(cut.owed + text.encode())
     finally:
         engine.shutdown()

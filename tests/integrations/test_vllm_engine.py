@@ -72,25 +72,6 @@ def check_wrong_input(llm, ours):
     assert [each.outputs[0].text for each in found] == ["", " the scene, a"]
 
 
-@pytest.fixture(scope="module")
-def first():
-    """The V1 runner, with room for so little that requests are thrown out."""
-    with running(logits_processors=[PROCESSOR], num_gpu_blocks_override=7, disable_log_stats=False) as llm:
-        yield llm
-
-
-@one
-def test_the_first_runner(first):
-    from healfsa.integrations.vllm import Generator
-
-    ours = Generator(first)
-    check(ours)
-    check_beside_native(first)
-    several = ours.generate(FREE[0], healfsa.regex("[a-z]{3,8}"), n=3, temperature=1.0, seed=1, max_new_tokens=4)
-    assert len(several) == 3 and all(text.isalpha() for text in several)
-    check_wrong_input(first, ours)
-
-
 @two
 @pytest.mark.parametrize("processor", [PROCESSOR, DEVICE], ids=["host", "device"])
 def test_the_second_runner(processor):
@@ -112,18 +93,13 @@ def test_the_scheduler():
         check(Generator(llm, "scheduler"))
 
 
-@one
-def test_preempted_requests_go_on(first):
-    """More requests than the cache holds: some are thrown out and come back with what they had written."""
+@two
+def test_the_scheduler_with_drafts():
+    """Drafts of ngram speculation are validated by the backend, and taken back where they are not accepted."""
     from healfsa.integrations.vllm import Generator
 
-    grammar = healfsa.regex("([a-z]+ ){20,}[.]")
-    prompts = [f"{i}: a list of words " + "word " * (108 + i) + "wor" for i in range(4)]
-    ours = Generator(first)
-    together = ours.generate(prompts, grammar, max_new_tokens=30)
-    metrics = {each.name: getattr(each, "value", 0) for each in first.get_metrics()}
-    assert metrics["vllm:num_preemptions"] > 0
-    assert together == [ours.generate(each, grammar, max_new_tokens=30) for each in prompts]
+    with running(scheduler_cls="healfsa.integrations.vllm.HealFSAScheduler", speculative_config=NGRAM) as llm:
+        check(Generator(llm, "scheduler"))
 
 
 @contextmanager
@@ -203,9 +179,66 @@ def test_a_server_with_our_endpoint():
 
 
 @one
+def test_a_server_with_our_scheduler():
+    """Its own routes, whole and streamed; with a spec inside the schema they heal."""
+    engine = healfsa.Engine(healfsa.Vocabulary.from_tokenizer(models.embedded_folder(progress=False)))
+    with serving("--scheduler-cls", "healfsa.integrations.vllm.HealFSAScheduler") as url:
+        person = {"type": "json_schema", "json_schema": {"name": "p", "schema": SCHEMA}}
+        asked = {"messages": [{"role": "user", "content": "Person: Bob, 42. JSON?"}], "response_format": person}
+        whole = post(url, "/v1/chat/completions", max_tokens=32, **asked)["choices"][0]["message"]["content"]
+        assert set(json.loads(whole)) == {"name", "age"}
+        deltas = post(url, "/v1/chat/completions", max_tokens=32, stream=True, **asked)
+        pieces = [each["delta"].get("content") or "" for event in deltas for each in event["choices"]]
+        assert "".join(pieces) == whole and len(pieces) > 5
+        cut = engine.heal(FREE[0])
+        spec = {"json": {"x-healfsa": Spec.of(healfsa.choice("nce", "lls", "ncis"), cut).text()}}
+        healed = {"prompt": cut.input_ids, "structured_outputs": spec, "max_tokens": 10, "stream": True}
+        events = post(url, "/v1/completions", return_token_ids=True, **healed)
+        ids = [i for event in events for each in event["choices"] for i in each.get("token_ids") or ()]
+        written = engine.vocabulary.decode_bytes([i for i in ids if i not in engine.vocabulary.eos_ids])
+        assert written == b" France"
+
+
+@one
 def test_a_server_as_it_is():
     """Our grammars as EBNF, which vLLM hands to xgrammar."""
     from healfsa.integrations.vllm import Client
 
     with serving() as url:
         check(Client(url, "smol", models.embedded_folder(progress=False)))
+
+
+# Last, because their engine lives until the end of the file.
+
+
+@pytest.fixture(scope="module")
+def first():
+    """The V1 runner, with room for so little that requests are thrown out."""
+    with running(logits_processors=[PROCESSOR], num_gpu_blocks_override=7, disable_log_stats=False) as llm:
+        yield llm
+
+
+@one
+def test_the_first_runner(first):
+    from healfsa.integrations.vllm import Generator
+
+    ours = Generator(first)
+    check(ours)
+    check_beside_native(first)
+    several = ours.generate(FREE[0], healfsa.regex("[a-z]{3,8}"), n=3, temperature=1.0, seed=1, max_new_tokens=4)
+    assert len(several) == 3 and all(text.isalpha() for text in several)
+    check_wrong_input(first, ours)
+
+
+@one
+def test_preempted_requests_go_on(first):
+    """More requests than the cache holds: some are thrown out and come back with what they had written."""
+    from healfsa.integrations.vllm import Generator
+
+    grammar = healfsa.regex("([a-z]+ ){20,}[.]")
+    prompts = [f"{i}: a list of words " + "word " * (108 + i) + "wor" for i in range(4)]
+    ours = Generator(first)
+    together = ours.generate(prompts, grammar, max_new_tokens=30)
+    metrics = {each.name: getattr(each, "value", 0) for each in first.get_metrics()}
+    assert metrics["vllm:num_preemptions"] > 0
+    assert together == [ours.generate(each, grammar, max_new_tokens=30) for each in prompts]
