@@ -15,7 +15,9 @@ from healfsa.integrations.vllm import Generator
 
 def main() -> None:
     folder = healfsa.models.embedded_folder()
-    llm = LLM(str(folder), max_model_len=512, logits_processors=["healfsa.integrations.vllm:HealFSAProcessor"])
+    processors = ["healfsa.integrations.vllm:HealFSAProcessor"]
+    # Eager: a few answers come sooner than a compiled model.
+    llm = LLM(str(folder), dtype="float32", max_model_len=512, enforce_eager=True, logits_processors=processors)
     generator = Generator(llm)
     print(generator.generate(["The capital of Fra", "def f():\n    retur"], max_new_tokens=8))
     print(generator.generate("The capital of Fra", healfsa.choice("nce", "lls", "ncis")))

@@ -14,7 +14,8 @@ def run(source: str, names: dict) -> int:
     for node in ast.parse(source).body:
         said = VALUE.search(source.splitlines()[node.end_lineno - 1])
         if isinstance(node, ast.Expr) and said:
-            assert repr(eval(compile(ast.Expression(node.value), "page", "eval"), names)) == said[1]
+            value = repr(eval(compile(ast.Expression(node.value), "page", "eval"), names))
+            assert value == said[1], value
             compared += 1
         else:
             exec(compile(ast.Module([node], []), "page", "exec"), names)
