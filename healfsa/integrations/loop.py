@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import healfsa
+from healfsa import healing
 from healfsa.arguments import shown, whole
 from healfsa.errors import PromptError
-from healfsa.healing import TextStream
 from healfsa.integrations.budget import limit, most
 
 
@@ -95,7 +95,7 @@ class Writing:
 
     def __init__(self, vocabulary: Any, boundary: Any, new: int | None = None, stop: Any = ()) -> None:
         self._vocabulary, self._boundary, self._new = vocabulary, boundary, new
-        self._text = TextStream.behind(vocabulary, boundary, stop)
+        self._text = healing.TextStream.behind(vocabulary, boundary, stop)
         self._ids: list[int] = []
         self.n_taken = 0
         self.reason: str | None = None

@@ -74,6 +74,15 @@ def _modules(path: Path) -> set[str]:
     return {module.split(".")[0] for module, _ in imported(path)}
 
 
+def test_what_engines_load_at_their_start_is_light():
+    """vLLM's workers read the script of the user first, and cannot start where numba is loaded."""
+    names = ("loop", "spec", "start", "budget", "vllm", "vllm.setup", "vllm.answers", "vllm.client")
+    lines = ["import healfsa, sys", *(f"import healfsa.integrations.{name}" for name in names)]
+    lines += ["healfsa.json_schema({})", "print([name for name in ('numba', 'llvmlite') if name in sys.modules])"]
+    command = [sys.executable, "-c", "\n".join(lines)]
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_heavy_packages_stay_in_their_places(path):
     used = _modules(path)

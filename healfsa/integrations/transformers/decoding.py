@@ -112,9 +112,8 @@ class HealedDecoding:
             given[k // each].tolist() + self._rest(row[width:].tolist(), cut.boundaries[k // each].owed)
             for k, row in enumerate(found)
         ]
-        pad = config.pad_token_id if config.pad_token_id is not None else self._engine.vocabulary.eos_ids[0]
-        longest = max(map(len, rows))
-        return torch.tensor([row + [int(pad)] * (longest - len(row)) for row in rows], device=found.device)
+        pad, longest = self._pad(config), max(map(len, rows))
+        return torch.tensor([row + [pad] * (longest - len(row)) for row in rows], device=found.device)
 
     def _rest(self, ids: list[int], owed: bytes) -> list[int]:
         """Return ids of the text that `ids` write behind the `owed` bytes, which they write first."""
@@ -139,10 +138,15 @@ class HealedDecoding:
         rows = [row[keep.bool()].tolist() for row, keep in zip(ids, kept, strict=True)]
         tails = one_a_prompt(prefill, len(rows), "prefills")
         boundaries = [self._engine.heal(row, heal, tail) for row, tail in zip(rows, tails, strict=True)]
-        start = self._start_id if self._start_id is not None else start_id(self._engine.vocabulary)
-        pad = config.pad_token_id if config.pad_token_id is not None else start
-        cut, mask = pad_rows([list(boundary.keep) or [start] for boundary in boundaries], pad, ids.device)
+        begun = [list(boundary.keep) or [self._start()] for boundary in boundaries]
+        cut, mask = pad_rows(begun, self._pad(config), ids.device)
         return Prepared(cut, mask, tuple(boundaries))
+
+    def _start(self) -> int:
+        return self._start_id if self._start_id is not None else start_id(self._engine.vocabulary)
+
+    def _pad(self, config: Any) -> int:
+        return self._start() if config.pad_token_id is None else int(config.pad_token_id)
 
 
 def _loop(model: Any, config: Any) -> Any:
