@@ -21,9 +21,10 @@ from healfsa.limits import Limits
 
 FUEL = 1 << 22  # nodes derived before a kernel comes back to look at the clock
 FIRST_ROWS = 2048  # words for rows before the first enlargement where memory is short
-SPACIOUS = 8  # times as much room where it is not short: twice for nodes (their table is touched), its square for rows
+FIRST_SLOTS = 1024  # of the hash table that are used; of its room a table uses more and more (see `intern`)
+SPACIOUS = {"nodes": 16, "pool": 64, "work": 8, "rows": 512}  # times as much room where it is not short
 LARGE = 1 << 15  # words: below, a new array is memory that was used before, and is cleared in no time
-SMALL = 1 << 20  # words: added to a program's in the question whether memory is short
+SMALL = 1 << 22  # words: added to a program's in the question whether memory is short
 TIMES = {"nodes": 8, "pool": 16, "rows": 64}  # how many times as much room where memory is not short: see `enlarge`
 PARTS = 16  # nodes derived that count as one state of a search
 
@@ -59,13 +60,13 @@ def new_memory(program: np.ndarray, limits: Limits, spellable: frozenset[int] | 
     """Return an empty arena with room for a program."""
     size = len(program)
     values = int(program[0])
-    times = SPACIOUS if limits.bytes > 64 * (size + SMALL) else 1
+    times = SPACIOUS if limits.bytes > 64 * (size + SMALL) else dict.fromkeys(SPACIOUS, 1)
     room = {
-        "nodes": power_above(2 * values + 100) * (2 if times > 1 else 1),
-        "pool": size + times * (2 * values + 500),
+        "nodes": times["nodes"] * power_above(2 * values + 100),
+        "pool": size + times["pool"] * (2 * values + 500),
         "rules": int(program[3]) + 2,
-        "work": size + 3 * values + times * 1100,
-        "rows": times * times * FIRST_ROWS,
+        "work": size + 3 * values + times["work"] * 1100,
+        "rows": times["rows"] * FIRST_ROWS,
     }
     header = np.zeros(km.HEADER, dtype=np.int32)
     header[km.DEPTH_LIMIT], header[km.FUEL] = limits.depth, FUEL
@@ -96,6 +97,7 @@ def zeroed(n: int) -> np.ndarray:
 def lay_out(header: np.ndarray, room: dict[str, int], width: int, limits: Limits, stage: str) -> np.ndarray:
     """Return a zeroed arena with this header and these rooms."""
     at, table = km.HEADER, 2 * power_above(room["nodes"])
+    slots = max(int(header[km.TABLE_MASK]) + 1, FIRST_SLOTS)
     places = {}
     for name, (_, _, unit) in REGIONS.items():
         places[name] = at
@@ -108,7 +110,8 @@ def lay_out(header: np.ndarray, room: dict[str, int], width: int, limits: Limits
     memory[: km.HEADER] = header
     for name, (offset, rooms, _) in REGIONS.items():
         memory[offset], memory[rooms] = places[name], room[name]
-    memory[km.TABLE], memory[km.TABLE_MASK], memory[km.WIDTH] = place_of_table, table - 1, width
+    memory[km.TABLE], memory[km.TABLE_MASK], memory[km.TABLE_ROOM] = place_of_table, min(slots, table) - 1, table
+    memory[km.WIDTH] = width
     return as_words(memory)
 
 
@@ -151,10 +154,7 @@ def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str) -> np.n
         larger[km.ROWS_USED] = 0
         nodes = int(larger[km.NODES])
         larger[nodes + km.ROW : nodes + room["nodes"] * km.NODE : km.NODE] = -1
-    if room["nodes"] == int(memory[km.NODES_ROOM]):
-        _copy_table(memory, larger)
-    else:
-        km.rehash(larger)
+    _copy_table(memory, larger)
     return larger
 
 

@@ -23,10 +23,12 @@ WORK, WORK_USED, WORK_ROOM = 13, 14, 15
 RULES, RULES_USED, RULES_ROOM = 16, 17, 18
 CLASSES, SPECIALS = 19, 20
 STAMP, DEPTH_LIMIT, SEARCH_LIMIT, DETAIL, EVERYTHING = 21, 22, 23, 24, 25
-VISITED, FUEL, FAILURES, SCANNED = 26, 27, 28, 29
+VISITED, FUEL, FAILURES, SCANNED, TABLE_ROOM = 26, 27, 28, 29, 30
 SAME, SPELLABLE, SCRATCH = 32, 40, 48  # 8 words each: sets of bytes
 CLASS_OF, BYTE_OF = 64, 320  # 256 words each
 HEADER = 576
+
+WIDER = 4  # times as many slots, when half of those in use are taken
 
 # A node: 8 words.
 NODE = 8
@@ -102,6 +104,37 @@ def same_node(memory, node, kind, a, b, c, source, length):
     return True
 
 
+@kernel("int64(int32[::1], int64)")
+def content_length(memory, at):
+    """Return how many pool words belong to the node at `at`."""
+    kind = memory[at] & KIND
+    if kind == K_BYTES or kind == K_LITERALS or kind == K_CHOICE or kind == K_BOTH:
+        return memory[at + B]
+    if kind == K_MEMBERS or kind == K_TABLE:
+        return memory[at + B]
+    return 0
+
+
+@kernel("int64(int32[::1])")
+def widen_table(memory):
+    """Use more of the room for the hash table: all nodes find new slots."""
+    table = memory[TABLE]
+    size = min(WIDER * (int(memory[TABLE_MASK]) + 1), int(memory[TABLE_ROOM]))
+    mask = memory[TABLE_MASK] = size - 1
+    for slot in range(table, table + size):
+        memory[slot] = 0
+    for node in range(2, memory[NODES_USED]):
+        at = memory[NODES] + node * NODE
+        length = content_length(memory, at)
+        source = memory[POOL] + memory[at + A]
+        a, b, c = memory[at + A], memory[at + B], memory[at + C]
+        slot = digest_of(memory, memory[at] & KIND, a, b, c, source, length) & mask
+        while memory[table + slot] != 0:
+            slot = (slot + 1) & mask
+        memory[table + slot] = node
+    return 0
+
+
 @kernel("int64(int32[::1], int64, int64, int64, int64, int64, int64, int64)")
 def intern(memory, word, a, b, c, source, length, minimum):
     """Return the node with this content, made if it is new.
@@ -135,34 +168,9 @@ def intern(memory, word, a, b, c, source, length, minimum):
     memory[at + ROW], memory[at + MEMO], memory[at + MARK] = -1, -1, 0
     memory[table + slot] = node
     memory[NODES_USED] = node + 1
+    if 2 * (node + 1) > mask + 1:
+        widen_table(memory)
     return node
-
-
-@kernel("int64(int32[::1], int64)")
-def content_length(memory, at):
-    """Return how many pool words belong to the node at `at`."""
-    kind = memory[at] & KIND
-    if kind == K_BYTES or kind == K_LITERALS or kind == K_CHOICE or kind == K_BOTH:
-        return memory[at + B]
-    if kind == K_MEMBERS or kind == K_TABLE:
-        return memory[at + B]
-    return 0
-
-
-@entry("int64(int32[::1])")
-def rehash(memory):
-    """Fill the (empty) hash table with all nodes."""
-    table, mask = memory[TABLE], memory[TABLE_MASK]
-    for node in range(2, memory[NODES_USED]):
-        at = memory[NODES] + node * NODE
-        length = content_length(memory, at)
-        source = memory[POOL] + memory[at + A]
-        a, b, c = memory[at + A], memory[at + B], memory[at + C]
-        slot = digest_of(memory, memory[at] & KIND, a, b, c, source, length) & mask
-        while memory[table + slot] != 0:
-            slot = (slot + 1) & mask
-        memory[table + slot] = node
-    return 0
 
 
 @kernel("int64(int32[::1], int64)")

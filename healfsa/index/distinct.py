@@ -57,7 +57,7 @@ class Differing:
         if held == free:
             return NO_WORDS
         stacks, more, less = tables.scratch_pair()
-        if not run(kernels.compare, tables.trie, stacks, more, less, held, free, NEAR):
+        if not run(kernels.compare, tables.trie, tables.fans, stacks, more, less, held, free, NEAR):
             return None
         return less[1 : 1 + less[0]].copy()
 

@@ -152,12 +152,12 @@ class Index(Masks):
     def _wide_row(self, state: int, extra: list[int]) -> Row:
         """Return the row of a wide state and of the tokens `extra`; states that only differ in far bounds share it."""
         found = self._wide.tokens(state)
-        key = found.key, *extra
-        row = self._rows.get(self._same.get(key, REJECTED))
+        key = None if found.key is None else (found.key, *extra)
+        row = None if key is None else self._rows.get(self._same.get(key, REJECTED))
         if row is None:
-            listed = np.concatenate([found.tokens(), np.array(extra, dtype=np.int32)])
+            listed = np.concatenate([*found.lists, np.array(extra, dtype=np.int32)]) if extra else found.tokens()
             row = self._pack(listed, found.bases, found.missing, not found.own)
-        if found.key is not None:
+        if key is not None:
             self._same[key] = state
         return row
 

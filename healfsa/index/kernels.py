@@ -39,6 +39,7 @@ WHOLE = 1 << 30  # for `thick`: put nothing off
 THICK = 1500  # trie nodes: below a node with more of them a walk is no small matter
 TOO_WIDE = 1 << 40  # more than any number of tokens
 NOT_PLAIN = TOO_WIDE + 1
+FANS = 513  # words before the pairs of `fan_out`
 LETTERS = np.frombuffer(b"qzxjkvwyQZXJK_ ", dtype=np.uint8)  # names seldom begin with these
 BITS = np.array([1 << j if j < 31 else -(1 << 31) for j in range(32)], dtype=np.int32)
 
@@ -102,58 +103,95 @@ def is_hinted(memory, hints, state):
     return 0
 
 
-@kernel(f"int64(int32[::1], {READ}, int32[::1], int32[::1], int32[::1], int64, int64, int64)")
-def stroll(memory, trie, stack, found, hints, state, budget, inside):
+@kernel(f"int64({READ}, int32[::1])")
+def fan_out(trie, fans):
+    """Write the trie's first two levels side by side to int32[FANS + 2 * 65536]; return how many words they need.
+
+    By byte the child of the root (0: none); by byte where its children begin; their bytes and nodes in pairs.
+    """
+    label, skip = trie[P_LABEL], trie[P_SKIP]
+    node, end, n = 1, trie[skip], FANS
+    for byte in range(256):
+        fans[byte], fans[256 + byte] = 0, n
+        if node < end and trie[label + node] & 255 == byte:
+            fans[byte] = node
+            below, behind = node + 1, trie[skip + node]
+            while below < behind:
+                fans[n], fans[n + 1] = trie[label + below] & 255, below
+                below = trie[skip + below]
+                n += 2
+            node = behind
+    fans[512] = n
+    return n
+
+
+@kernel(f"int64(int32[::1], {READ}, {READ}, int32[::1], int32[::1], int32[::1], int64, int64, int64)")
+def stroll(memory, trie, fans, stack, found, hints, state, budget, inside):
     """Do what `walk` does from the root, as long as it is short: else return TOO_WIDE.
 
     It is not short for a loop over one of the parts in `hints`, when more than `budget` live nodes are met, or more
-    than `inside` of them below one node that is thick (has THICK nodes below it).
+    than `inside` of them below one node that is thick (has THICK nodes below it). The nodes of the first two levels
+    have many neighbours far apart in memory, so of them (see `fan_out`) only those that are alive are looked at.
     """
     if is_hinted(memory, hints, state) != 0:
         return TOO_WIDE
     label, skip, first, order = U(trie[P_LABEL]), U(trie[P_SKIP]), U(trie[P_FIRST]), U(trie[P_ORDER])
     rows, width, nodes = U(memory[ROWS]), U(memory[WIDTH]), U(memory[NODES] + ROW)
-    node, end, n, thick, left = U(1), U(trie[skip]), U(0), U(0), 0
+    n, thick, left, top = U(0), U(0), 0, state
     stack[0] = state
-    while node < end:
-        word = U(trie[label + node])
-        column = U(memory[U(CLASS_OF) + (word & U(255))])
-        above = stack[(word >> U(8)) - U(1)]
-        row = memory[nodes + U(above) * U(NODE)]
-        state = memory[rows + U(row) * width + column] if row >= 0 else -1
-        if state < 0:
-            state = column_step(memory, above, column)
+    for byte in range(256):
+        node, fan, last_fan = U(fans[byte]), U(fans[256 + byte]), U(fans[257 + byte])
+        over = transition(memory, top, byte) if node > U(0) else 0
+        if over < 0:
+            return over
+        stop = node + U(1) if over > 0 else node
+        while node < stop:
+            word = U(trie[label + node])
+            column = U(memory[U(CLASS_OF) + (word & U(255))])
+            above = stack[(word >> U(8)) - U(1)]
+            row = memory[nodes + U(above) * U(NODE)]
+            state = memory[rows + U(row) * width + column] if row >= 0 else -1
             if state < 0:
-                return state
-        behind = U(trie[skip + node])
-        if state == 0:
-            node = behind
-            continue
-        stack[word >> U(8)] = state
-        rank, last = U(trie[first + node]), U(trie[first + node + U(1)])
-        while rank < last:
-            found[n] = trie[order + rank]
-            n += U(1)
-            rank += U(1)
-        budget -= 1
-        if node >= thick and behind > node + U(THICK):
-            thick, left = behind, inside
-        left -= 1 if node < thick else 0
-        if budget < 0 or left < 0:
-            return TOO_WIDE
-        node += U(1)
+                state = column_step(memory, above, column)
+                if state < 0:
+                    return state
+            behind = U(trie[skip + node])
+            if state == 0:
+                node = behind
+            else:
+                stack[word >> U(8)] = state
+                rank, last = U(trie[first + node]), U(trie[first + node + U(1)])
+                while rank < last:
+                    found[n] = trie[order + rank]
+                    n += U(1)
+                    rank += U(1)
+                budget -= 1
+                if node >= thick and behind > node + U(THICK):
+                    thick, left = behind, inside
+                left -= 1 if node < thick else 0
+                if budget < 0 or left < 0:
+                    return TOO_WIDE
+                node += U(1)
+            while node >= stop and fan < last_fan:  # on to the next living node of the second level
+                below = transition(memory, over, fans[fan])
+                if below < 0:
+                    return below
+                if below > 0:
+                    node = U(fans[fan + U(1)])
+                    stop = U(trie[skip + node])
+                fan += U(2)
     return int(n)
 
 
-@kernel(f"int64(int32[::1], {READ}, int32[::1], int32[::1], int32[::1], {READ}, int64, int64, int64)")
-def listed(memory, trie, stack, found, hints, ending, state, budget, inside):
+@kernel(f"int64(int32[::1], {READ}, {READ}, int32[::1], int32[::1], int32[::1], {READ}, int64, int64, int64)")
+def listed(memory, trie, fans, stack, found, hints, ending, state, budget, inside):
     """Write a whole row to `found`: what `stroll` finds, and `ending` where the text may end; return their number.
 
     NOT_PLAIN where there is more to a row than that: a state that remembers, searches that were cut.
     """
     if memory[memory[NODES] + state * NODE] & REMEMBERS != 0:
         return NOT_PLAIN
-    n = stroll(memory, trie, stack, found, hints, state, budget, inside)
+    n = stroll(memory, trie, fans, stack, found, hints, state, budget, inside)
     if n < 0 or n == TOO_WIDE:
         return n
     if accepting(memory, state):
@@ -182,54 +220,84 @@ def model_of(memory, state):
     return 0
 
 
-@kernel(f"int64(int32[::1], {READ}, int32[:, ::1], int32[::1], int32[::1], int64, int64, int64)")
-def compare(memory, trie, stacks, more, less, state, model, budget):
+@kernel(f"int64(int32[::1], {READ}, {READ}, int32[:, ::1], int32[::1], int32[::1], int64, int64, int64)")
+def compare(memory, trie, fans, stacks, more, less, state, model, budget):
     """Compare the tokens of `state` with those of the state `model`; return 1, or 0 where it is too much.
 
     `more` receives their number and then the tokens that only `state` allows, `less` the tokens that it surely does
     not allow while `model` may. Subtrees in front of which both are in one state are not looked at.
     """
     label, skip, first, order = U(trie[P_LABEL]), U(trie[P_SKIP]), U(trie[P_FIRST]), U(trie[P_ORDER])
+    n, m = 0, 0
     stacks[0, 0], stacks[1, 0] = state, model
-    node, end, n, m = U(1), U(trie[skip]), 0, 0
-    while node < end and budget > 0:
-        budget -= 1
-        word = U(trie[label + node])
-        above, byte = (word >> U(8)) - U(1), word & U(255)
-        one, two = stacks[0, above], stacks[1, above]
-        one = transition(memory, one, byte)
-        two = transition(memory, two, byte) if two > 0 else two
-        if one < 0 or two < 0:
-            return min(one, two)
-        behind = U(trie[skip + node])
-        if one != two and (one == 0 or two == 0):
-            rank, last = U(trie[first + node]), U(trie[first + (behind if one == 0 else node + U(1))])
-            while rank < last:
-                if one == 0:
-                    m += 1
-                    less[m] = trie[order + rank]
-                else:
-                    n += 1
-                    more[n] = trie[order + rank]
-                rank += U(1)
-        stacks[0, word >> U(8)], stacks[1, word >> U(8)] = one, two
-        node = behind if one == two or one == 0 else node + U(1)
+    for byte in range(256):
+        node, fan, last_fan = U(fans[byte]), U(fans[256 + byte]), U(fans[257 + byte])
+        stop = node + U(1) if node > U(0) else node
+        while node < stop:
+            budget -= 1
+            word = U(trie[label + node])
+            above, letter = (word >> U(8)) - U(1), word & U(255)
+            one, two = stacks[0, above], stacks[1, above]
+            one = transition(memory, one, letter)
+            two = transition(memory, two, letter) if two > 0 else two
+            if one < 0 or two < 0:
+                return min(one, two)
+            behind = U(trie[skip + node])
+            if one != two and (one == 0 or two == 0):
+                rank, last = U(trie[first + node]), U(trie[first + (behind if one == 0 else node + U(1))])
+                while rank < last:
+                    if one == 0:
+                        m += 1
+                        less[m] = trie[order + rank]
+                    else:
+                        n += 1
+                        more[n] = trie[order + rank]
+                    rank += U(1)
+            stacks[0, word >> U(8)], stacks[1, word >> U(8)] = one, two
+            is_done = one == two or one == 0
+            node = behind if is_done else node + U(1)
+            fan = last_fan if is_done and above == U(0) else fan
+            while node >= stop and fan < last_fan:  # on to the next node of the second level where the two differ
+                one, two = stacks[0, 1], stacks[1, 1]
+                one = transition(memory, one, fans[fan])
+                two = transition(memory, two, fans[fan]) if two > 0 else two
+                if one < 0 or two < 0:
+                    return min(one, two)
+                if one != two:
+                    node = U(fans[fan + U(1)])
+                    stop = U(trie[skip + node])
+                fan += U(2)
+            if budget < 0:
+                return 0
     more[0], less[0] = n, m
-    return 1 if node >= end else 0
+    return 1
+
+
+@kernel(f"int64(int32[::1], {READ}, {READ}, int32[:, ::1], int32[::1], int32[::1], int64, int64)")
+def contrast(memory, trie, fans, stacks, more, less, state, budget):
+    """Compare `state` with its model; return twice the model (0: none), and one more where that came to its end."""
+    model = model_of(memory, state)
+    if model <= 0:
+        return model
+    done = compare(memory, trie, fans, stacks, more, less, state, model, budget)
+    return done if done < 0 else 2 * model + done
 
 
 @kernel(f"int64({READ}, {READ}, uint8[::1], int32[::1])")
-def without(tokens, missing, marks, out):
-    """Write the tokens that are not among `missing` to `out`; return how many. `marks` (one a token id) is all zero."""
-    n = 0
-    for k in range(missing.size):
-        marks[missing[k]] = 1
-    for k in range(tokens.size):
-        if marks[tokens[k]] == 0:
-            out[n] = tokens[k]
+def put_together(listed, less, marks, more):
+    """Write those of `listed` that are not in `less` behind the tokens in `more` (see `compare`); return their number.
+
+    `marks` (one a token id) is all zero.
+    """
+    n = more[0]
+    for k in range(1, 1 + less[0]):
+        marks[less[k]] = 1
+    for k in range(listed.size):
+        if marks[listed[k]] == 0:
             n += 1
-    for k in range(missing.size):
-        marks[missing[k]] = 0
+            more[n] = listed[k]
+    for k in range(1, 1 + less[0]):
+        marks[less[k]] = 0
     return n
 
 

@@ -131,10 +131,10 @@ class Masks(ABC):
         missing: np.ndarray = NO_WORDS,
         shared: bool = True,
     ) -> Row:
-        """Return the row of all that is in `bases` but `missing`, and of `tokens` (copied: may be scratch memory)."""
+        """Return the row of all that is in `bases` but `missing`, and of `tokens` (may be scratch memory)."""
         base = self.tables.union(bases) if bases else NO_WORDS
         if len(tokens) + len(missing) <= DENSE_ABOVE:
-            return Row(base, missing, tokens.copy(), shared)
+            return Row(base, missing, tokens, shared)
         words = np.zeros((1, self.tables.words), dtype=np.int32)
         kernels.fill(words, 0, base, missing, tokens)
         return Row(words[0], NO_WORDS, NO_WORDS, shared=False)

@@ -27,24 +27,21 @@ OVERHEAD = 320  # bytes of the Python objects around one row
 class Row:
     """One mask: the words of `base` (none: all zero), without the bits of `missing`, with those of `tokens`. Immutable.
 
-    A `shared` base belongs to the vocabulary's tables and is counted there.
+    A `shared` base belongs to the vocabulary's tables and is counted there. The lists are copied.
     """
 
     __slots__ = ("base", "content", "missing", "nbytes", "tokens", "users")
 
-    content: Hashable  # equal for equal rows, seldom for others
-
     def __init__(self, base: np.ndarray, missing: np.ndarray, tokens: np.ndarray, shared: bool = True) -> None:
+        listed, less = tokens.tobytes(), missing.tobytes()
         self.base = base
-        self.missing = missing
-        self.tokens = tokens
-        self.nbytes = OVERHEAD + missing.nbytes + tokens.nbytes + (0 if shared else base.nbytes)
+        self.missing = np.frombuffer(less, dtype=np.int32) if less else NO_WORDS
+        self.tokens = np.frombuffer(listed, dtype=np.int32) if listed else NO_WORDS
+        self.nbytes = OVERHEAD + len(less) + len(listed) + (0 if shared else base.nbytes)
         self.users = 0
-        if len(base) or len(missing):
-            words = id(base) if shared else hash(base.tobytes())
-            self.content = words, hash(tokens.tobytes()), hash(missing.tobytes())
-        else:
-            self.content = tokens.tobytes()
+        # Equal for equal rows; for others only where the words of a base of one's own have the same hash.
+        words = id(base) if shared else hash(base.tobytes())
+        self.content: Hashable = (words, less, listed) if len(base) or less else listed
 
     def holds(self, tokens: np.ndarray) -> np.ndarray:
         """Say of each token whether it is allowed."""
@@ -55,8 +52,7 @@ class Row:
 
     def equals(self, other: Row) -> bool:
         """Say whether two rows with equal contents allow the same tokens."""
-        one, two = (self.tokens, self.missing, self.base), (other.tokens, other.missing, other.base)
-        return all(a is b or a.tobytes() == b.tobytes() for a, b in zip(one, two, strict=True))
+        return self.content == other.content and (self.base is other.base or bool((self.base == other.base).all()))
 
 
 def among(tokens: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -103,11 +99,9 @@ class RowPool:
         return kept
 
     def keep_listed(self, owner: Any, rows: dict[Hashable, Row], key: Hashable, tokens: np.ndarray) -> Row:
-        """Do what `keep` does for the row of nothing but `tokens` (copied), which is not made where it is known."""
-        content = tokens.tobytes()
+        """Do what `keep` does for the row of nothing but `tokens`, which is not made where it is known."""
         with self._lock:
-            known = self._kept.get(content)
-            row = known or Row(NO_WORDS, NO_WORDS, np.frombuffer(content, dtype=np.int32))
+            row = self._kept.get(tokens.tobytes()) or Row(NO_WORDS, NO_WORDS, tokens)
             return self.keep(owner, rows, key, row)
 
     def _touch(self, owner: Any, rows: dict[Hashable, Row]) -> None:

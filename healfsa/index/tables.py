@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from healfsa.automaton.kernels_compile import as_words
-from healfsa.index import kernels_alike, kernels_far, kernels_sets
+from healfsa.index import kernels, kernels_alike, kernels_far, kernels_sets
 from healfsa.index.sets import Sets
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ class Tables:
     ----------
     trie : np.int32[...]
         The packed trie.
+    fans : np.int32[...]
+        Its first two levels, see `kernels.fan_out`.
     data, offsets : np.uint8[...], np.int32[V + 1]
         The tokens' bytes.
     words : int
@@ -51,6 +53,8 @@ class Tables:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self.trie = vocabulary.trie.packed
+        fans = np.empty(kernels.FANS + 2 * min(1 << 16, vocabulary.trie.n_nodes), dtype=np.int32)
+        self.fans = fans[: kernels.fan_out(self.trie, fans)].copy()
         self.data = as_words(vocabulary.data)
         self.offsets = vocabulary.offsets
         self.words = (vocabulary.size + 31) // 32

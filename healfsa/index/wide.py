@@ -91,18 +91,18 @@ class Wide:
     def quickly(self, state: int) -> np.ndarray | None:
         """Return the text tokens allowed in `state` (in scratch memory) where a short walk finds them, else None."""
         stack, found, _ = self._tables.scratch()
-        count = self._automaton.run(kernels.stroll, self._tables.trie, stack, found, self._hints, state, QUICK, INSIDE)
+        trie, fans = self._tables.trie, self._tables.fans
+        count = self._automaton.run(kernels.stroll, trie, fans, stack, found, self._hints, state, QUICK, INSIDE)
         return None if count == kernels.TOO_WIDE else found[:count]
 
     def listed(self, state: int, ending: np.ndarray) -> int:
         """Write the row of `state` to the scratch memory in one call; return its length, or why it is not done."""
         stack, found, _ = self._tables.scratch()
-        return self._automaton.run(
-            kernels.listed, self._tables.trie, stack, found, self._hints, ending, state, QUICK, INSIDE
-        )
+        args = self._tables.trie, self._tables.fans, stack, found, self._hints, ending
+        return self._automaton.run(kernels.listed, *args, state, QUICK, INSIDE)
 
     def tokens(self, state: int) -> Found:
-        """Return the text tokens allowed in a state that is too wide for a short walk."""
+        """Return the text tokens allowed in a state that is too wide for a short walk (maybe in scratch memory)."""
         compared = self._by_comparison(state)
         if compared is not None:
             return compared
@@ -250,32 +250,34 @@ class Wide:
         return tokens
 
     def _by_comparison(self, state: int) -> Found | None:
-        """Return the tokens of `state` by its difference from the state that most letters lead to, or None."""
-        tables, run = self._tables, self._automaton.run
-        model = run(kernels.model_of, state)
-        if model == 0:
-            return None
+        """Return the tokens of `state` by its difference from the state that most letters lead to, or None.
+
+        Its lists are scratch memory.
+        """
+        tables = self._tables
         stacks, more, less = tables.scratch_pair()
-        if not run(kernels.compare, tables.trie, stacks, more, less, state, model, DIFFERENT):
+        answer = self._automaton.run(kernels.contrast, tables.trie, tables.fans, stacks, more, less, state, DIFFERENT)
+        model, done = answer >> 1, answer & 1
+        if not done:
             return None
-        extra, missing = more[1 : 1 + more[0]].copy(), less[1 : 1 + less[0]].copy()
-        bases, listed = self._model(model)
-        if len(missing):
-            count = kernels.without(listed, missing, tables.scratch_marks(), more)
-            listed = more[:count].copy()
-        return Found(bases, [listed, extra], missing)
+        known = self._models.get(model)
+        if known is None:
+            extra, missing = more[: 1 + more[0]].copy(), less[: 1 + less[0]].copy()
+            known = self._model(model)
+            more[: len(extra)], less[: len(missing)] = extra, missing
+        bases, listed = known
+        n = 1 + kernels.put_together(listed, less, tables.scratch_marks(), more)
+        return Found(bases, [more[1:n]], less[1 : 1 + less[0]])
 
     def _model(self, state: int) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return the tokens of a state that others are compared with: base rows, and a list."""
-        known = self._models.get(state)
-        if known is None:
-            if len(self._models) >= KEPT:
-                self._models.clear()
-            short = self.quickly(state)
-            found = Found(lists=[short.copy()]) if short is not None else self.tokens(state)
-            if len(found.missing):
-                found = self.by_sets(state, 0)
-            known = self._models[state] = found.bases, found.tokens()
+        """Return, and remember, the tokens of a state that others are compared with: base rows, and a list."""
+        if len(self._models) >= KEPT:
+            self._models.clear()
+        short = self.quickly(state)
+        found = Found(lists=[short]) if short is not None else self.tokens(state)
+        if len(found.missing):
+            found = self.by_sets(state, 0)
+        known = self._models[state] = found.bases, found.tokens().copy()
         return known
 
     def _loop(self, part: int, start: int) -> Loop | None:
