@@ -39,7 +39,8 @@ from healfsa.vocab.kernels import P_FIRST, P_LABEL, P_ORDER, P_SKIP
 PAIRS = 2000  # pairs of states that are looked at before an overlap is taken for granted
 MANY = 255  # rounds: more are not told apart, so such a loop has no bounded rows
 BEHIND = 128  # pairs of states that are looked at for the bytes behind a loop
-NOT_A_LOOP = 1 << 40  # more than any number of tokens
+NOT_A_LOOP = TOO_HEAVY = 1 << 40  # more than any number of tokens
+OVERLAPPING = TOO_HEAVY + 1
 
 
 @kernel("int64(int32[::1], int64, int32[::1], int32[::1])")
@@ -253,6 +254,18 @@ def leave(memory, trie, stack, starts, nodes, counts, rest, tokens, rounds):
                     return state
                 stack[word >> U(8)] = state
     return int(n)
+
+
+@kernel(f"int64(int32[::1], {READ}, int32[::1], {READ}, {READ}, {BYTES}, int64, int64, int64, int32[::1], uint8[::1])")
+def ways_out(memory, trie, stack, starts, nodes, counts, part, rest, heaviest, tokens, rounds):
+    """Do what `leave` does, or return TOO_HEAVY (more than `heaviest` trie nodes), or OVERLAPPING: see `overlaps`."""
+    heavy = weight(memory, trie, starts, nodes, rest)
+    if heavy < 0 or heavy > heaviest:
+        return heavy if heavy < 0 else TOO_HEAVY
+    both = overlaps(memory, part, rest, tokens)
+    if both != 0:
+        return both if both < 0 else OVERLAPPING
+    return leave(memory, trie, stack, starts, nodes, counts, rest, tokens, rounds)
 
 
 @kernel("int64(int32[::1], int64, int64, int32[::1], uint8[::1])")

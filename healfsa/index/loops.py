@@ -2,8 +2,7 @@
 
 In: an automaton's node x that states repeat. Out: `Loop`: a base row by number of rounds, and the places to leave.
 Idea: these sets depend on x alone. They are named by x's whole structure, so every grammar with the same character
-    class (a JSON string's body, \\w, [a-z]) finds them again, whatever follows and however often x may come. They are
-    made for the root of the trie, and for the few nodes below it that many tokens run through (a space, say).
+    class (a JSON string's body, \\w, [a-z]) finds them again, whatever follows and however often x may come.
 Cost: one walk of the trie for a new x (about 3 ms for a wide one), V/8 bytes for each number of rounds that is asked.
 Not here: states (see wide), the walks (kernels_loops).
 """
@@ -27,11 +26,12 @@ STAMP = fingerprint(("automaton", "vocab", "index"))  # another version of the k
 SELDOM, OFTEN = 2, 8  # how many grammars have a part before its sets are looked for on the disk, before they are made
 NARROW = 1500  # trie nodes: below a part with fewer of them a plain walk is as fast
 DESCRIPTION = 1 << 15  # words of the longest structure that is looked up
+ROOT = 0  # of the trie
 DIGESTED = 1000  # words of the longest structure that is its own name
 
 
 class Loop:
-    """The token sets of one repeated part below one trie node.
+    """The token sets of one repeated part.
 
     Parameters
     ----------
@@ -104,15 +104,13 @@ class Loop:
 
 
 NOT_YET: Any = object()
-Key = tuple[bytes, int]  # the structure of a part (a long one as a digest), and the trie node below which its sets are
+Key = bytes  # the structure of a part; a long one as a digest
 
 
-def key_of(automaton: Automaton, tables: Tables, part: int, start: int) -> Key | None:
-    """Return the key of the token sets of `part` below trie node `start`; None where a walk serves as well."""
-    if automaton.run(kernels_loops.breadth, tables.trie, part, start) < NARROW:
-        return None
-    description = describe(automaton, part, tables)
-    return (description, start) if description else None
+def key_of(automaton: Automaton, tables: Tables, part: int) -> Key | None:
+    """Return the key of the token sets of `part`; None where a walk serves as well."""
+    narrow = automaton.run(kernels_loops.breadth, tables.trie, part, ROOT) < NARROW
+    return None if narrow else describe(automaton, part, tables) or None
 
 
 def loop_of(automaton: Automaton, tables: Tables, part: int, key: Key, new: bool) -> Loop | None:
@@ -129,7 +127,7 @@ def loop_of(automaton: Automaton, tables: Tables, part: int, key: Key, new: bool
     times = tables.asked(key)
     kept = None
     if times == min(SELDOM, OFTEN) and len(tables.kinds) >= store.LARGE:
-        kept = store.load(_file_name(tables, *key))
+        kept = store.load(_file_name(tables, key))
     if kept is None and times < OFTEN:
         return NOT_YET
     arrays = kept if kept is not None else _classify(automaton, tables, part, key)
@@ -138,9 +136,9 @@ def loop_of(automaton: Automaton, tables: Tables, part: int, key: Key, new: bool
     return loop
 
 
-def _file_name(tables: Tables, description: bytes, start: int) -> str:
+def _file_name(tables: Tables, key: Key) -> str:
     """Return what the sets depend on, as a digest."""
-    return sha256(f"{STAMP} {tables.vocabulary.fingerprint} {start} ".encode() + description).hexdigest()
+    return sha256(f"{STAMP} {tables.vocabulary.fingerprint} ".encode() + key).hexdigest()
 
 
 def describe(automaton: Automaton, part: int, tables: Tables) -> bytes:
@@ -157,7 +155,7 @@ def _classify(automaton: Automaton, tables: Tables, part: int, key: Key) -> tupl
     """Make the sets of a part; where the vocabulary is large, keep them on disk as well."""
     stacks, staying, leaving = tables.scratch_pair()
     begun, whole = tables.scratch_rounds()
-    count = automaton.run(kernels_loops.classify, tables.trie, stacks, part, key[1], staying, begun, leaving, whole)
+    count = automaton.run(kernels_loops.classify, tables.trie, stacks, part, ROOT, staying, begun, leaving, whole)
     if count == kernels_loops.NOT_A_LOOP or (count and begun[:count].max() >= kernels_loops.MANY):
         return None
     n = int(leaving[0])
@@ -168,5 +166,5 @@ def _classify(automaton: Automaton, tables: Tables, part: int, key: Key) -> tupl
     kernels_loops.sort_by_byte(tables.trie, leaving[1 : n + 1], whole[:n], n, starts, nodes, counts)
     arrays = sorted_, until, starts, nodes, counts
     if len(tables.kinds) >= store.LARGE:
-        threading.Thread(target=store.save, args=(_file_name(tables, *key), arrays), daemon=True).start()
+        threading.Thread(target=store.save, args=(_file_name(tables, key), arrays), daemon=True).start()
     return arrays

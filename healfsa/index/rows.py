@@ -85,32 +85,40 @@ class RowPool:
     def keep(self, owner: Any, rows: dict[Hashable, Row], key: Hashable, row: Row) -> Row:
         """Put `row`, or the equal one that is kept already, into the dict `rows` of the index `owner`; return it."""
         with self._lock:
-            if key in rows:
-                return rows[key]
             kept = self._kept.setdefault(row.content, row)
             if kept is not row and not kept.equals(row):
                 kept = row  # kept too, but not found again
-            self.nbytes += 0 if kept.users else kept.nbytes
-            kept.users += 1
-            rows[key] = kept
-            self._touch(owner, rows)
-            if self.nbytes > self.max_bytes:
-                self._make_room(id(owner))
-        return kept
+            return self._own(owner, rows, key, kept)
 
     def keep_listed(self, owner: Any, rows: dict[Hashable, Row], key: Hashable, tokens: np.ndarray) -> Row:
         """Do what `keep` does for the row of nothing but `tokens`, which is not made where it is known."""
+        content = tokens.tobytes()
         with self._lock:
-            row = self._kept.get(tokens.tobytes()) or Row(NO_WORDS, NO_WORDS, tokens)
-            return self.keep(owner, rows, key, row)
+            row = self._kept.get(content)
+            if row is None:
+                row = self._kept[content] = Row(NO_WORDS, NO_WORDS, tokens)
+            return self._own(owner, rows, key, row)
+
+    def _own(self, owner: Any, rows: dict[Hashable, Row], key: Hashable, row: Row) -> Row:
+        """Count one more user of `row`, unless another thread was faster."""
+        if key in rows:
+            return rows[key]
+        if not row.users:
+            self.nbytes += row.nbytes
+        row.users += 1
+        rows[key] = row
+        if id(owner) != self._latest:
+            self._touch(owner, rows)
+        if self.nbytes > self.max_bytes:
+            self._make_room(id(owner))
+        return row
 
     def _touch(self, owner: Any, rows: dict[Hashable, Row]) -> None:
         """Mark `owner` as the most recently used."""
         name = id(owner)
-        if name != self._latest:
-            entry = self._owners.pop(name, None)
-            self._owners[name] = entry or (weakref.ref(owner, lambda _: self.release(name)), rows)
-            self._latest = name
+        entry = self._owners.pop(name, None)
+        self._owners[name] = entry or (weakref.ref(owner, lambda _: self.release(name)), rows)
+        self._latest = name
 
     def _make_room(self, current: int) -> None:
         for name in [name for name in self._owners if name != current] + [current]:

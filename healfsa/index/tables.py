@@ -63,13 +63,13 @@ class Tables:
         order = vocabulary.trie.order
         self.longest = order[np.diff(self.offsets)[order] > kernels_sets.LONG]  # now, so that no first mask waits
         self._local = threading.local()
-        self.loops: dict[tuple[bytes, int], Loop | None] = {}
-        self._asked: dict[tuple[bytes, int], int] = {}
+        self.loops: dict[bytes, Loop | None] = {}
+        self._asked: dict[bytes, int] = {}
         self._unions: dict[tuple[int, ...], tuple[Sequence[np.ndarray], np.ndarray]] = {}
         self._lock = threading.Lock()
         self.sets = Sets(self)
 
-    def asked(self, key: tuple[bytes, int]) -> int:
+    def asked(self, key: bytes) -> int:
         """Count how often the sets of one repeated part are asked for; return the number."""
         with self._lock:
             if len(self._asked) >= ASKED:
@@ -77,7 +77,7 @@ class Tables:
             self._asked[key] = self._asked.get(key, 0) + 1
             return self._asked[key]
 
-    def keep_loop(self, key: tuple[bytes, int], loop: Loop | None) -> None:
+    def keep_loop(self, key: bytes, loop: Loop | None) -> None:
         """Remember the sets of one repeated part, the oldest ones within a bound on their bytes."""
         with self._lock:
             self.loops[key] = loop

@@ -81,9 +81,9 @@ class Wide:
         self._automaton = automaton
         self._keep = keep
         self._tables = tables
-        self._loops: dict[tuple[int, int], Loop | None] = {}
-        self._keys: dict[tuple[int, int], Key | None] = {}
-        self._exits: dict[tuple[int, int, int], Exits | None] = {}
+        self._loops: dict[int, Loop | None] = {}
+        self._keys: dict[int, Key | None] = {}
+        self._exits: dict[tuple[int, int], Exits | None] = {}
         self._joined: dict[tuple, Found] = {}
         self._models: dict[int, tuple[list[np.ndarray], np.ndarray]] = {}
         self._hints = np.zeros(HINTS + 1, dtype=np.int32)
@@ -107,23 +107,18 @@ class Wide:
         if compared is not None:
             return compared
         pieces = self._split(state)
-        usable = [self._usable(piece, 0) for piece in pieces]
-        if not any(usable):
+        loops = [self._ready(part, rest) for _, part, _, _, rest in pieces]
+        if not any(loops):
             return self._from_afar(state)
-        key = tuple(self._name(piece) if ready else piece[0] for piece, ready in zip(pieces, usable, strict=True))
-        if key not in self._joined:
+        names = zip(pieces, loops, strict=True)
+        key = tuple(piece[0] if loop is None else _name(piece, loop) for piece, loop in names)
+        found = self._joined.get(key)
+        if found is None:
             if len(self._joined) >= KEPT:
                 self._joined.clear()
-            self._joined[key] = self._join(pieces, 0)
-            self._joined[key].key = key
-        return self._joined[key]
-
-    def _name(self, piece: list[int]) -> tuple[int, ...]:
-        """Return what the tokens of a loop depend on: bounds that no token reaches are left out."""
-        _, part, least, most, rest = piece
-        loop = self._loop(part, 0)
-        reached = loop is not None and 0 <= most < loop.most
-        return part, least if least > 1 else 0, most if reached else -1, rest
+            found = self._joined[key] = self._join(pieces, loops)
+            found.key = key
+        return found
 
     def _from_afar(self, state: int) -> Found:
         """Return the tokens of `state` by those of the state without its far bounds, which many states share."""
@@ -197,31 +192,29 @@ class Wide:
             return [[state, 0, 0, 0, 0]]
         return buffer[1, : count * kernels_split.PIECE].reshape(count, -1).tolist()
 
-    def _usable(self, piece: list[int], start: int) -> bool:
-        """Say whether a piece is a loop with ready sets, whose ways out are few."""
-        _, part, _, _, rest = piece
-        return part != 0 and self._loop(part, start) is not None and self._ways_out(part, start, rest) is not TOO_MANY
+    def _ready(self, part: int, rest: int) -> Loop | None:
+        """Return a loop that has its sets, and whose ways out into `rest` are few; else None."""
+        loop = self._loop(part) if part else None
+        return None if loop is None or self._ways_out(loop, part, rest) is TOO_MANY else loop
 
-    def _join(self, pieces: list[list[int]], start: int) -> Found:
-        """Return the union of the pieces' tokens below trie node `start`."""
+    def _join(self, pieces: list[list[int]], loops: list[Loop | None]) -> Found:
+        """Return the union of the pieces' tokens."""
         found = Found()
-        for piece in pieces:
-            if self._usable(piece, start):
-                self._add_loop(found, piece, start)
+        for piece, loop in zip(pieces, loops, strict=True):
+            if loop is not None:
+                self._add_loop(found, piece, loop)
             else:
-                short = self.quickly(piece[0]) if piece[1] == 0 and start == 0 else None
-                found.add(self.by_sets(piece[0], start) if short is None else Found(lists=[short.copy()]))
+                short = self.quickly(piece[0]) if piece[1] == 0 else None
+                found.add(self.by_sets(piece[0], 0) if short is None else Found(lists=[short.copy()]))
         return found
 
-    def _add_loop(self, found: Found, piece: list[int], start: int) -> None:
+    def _add_loop(self, found: Found, piece: list[int], loop: Loop) -> None:
         node, part, least, most, rest = piece
-        loop, exits = self._loop(part, start), self._ways_out(part, start, rest)
-        if loop is None:
-            return
+        exits = self._ways_out(loop, part, rest)
         if exits is None:
-            tokens = self._anyhow(loop, node, part, most, start)
+            tokens = self._anyhow(loop, node, part, most)
             if tokens is None:
-                found.add(self.by_sets(node, start))
+                found.add(self.by_sets(node, 0))
                 return
         else:
             tokens, rounds = exits
@@ -230,7 +223,7 @@ class Wide:
         found.bases.append(loop.base(most))
         found.lists.append(tokens)
 
-    def _anyhow(self, loop: Loop, state: int, part: int, most: int, start: int) -> np.ndarray | None:
+    def _anyhow(self, loop: Loop, state: int, part: int, most: int) -> np.ndarray | None:
         """Return the tokens that leave a loop whose rest can read more of it, or None where they are too many."""
         tables, run = self._tables, self._automaton.run
         longer = loop.longer(most)
@@ -241,11 +234,11 @@ class Wide:
         if kernels_loops.weight_of(tables.trie, loop.starts, loop.nodes, live) > HEAVY:
             return None
         places, text = (loop.starts, loop.nodes), (tables.data, tables.offsets)
-        count = run(kernels_loops.leave_anyhow, tables.trie, *text, stack, *places, live, state, start, found)
+        count = run(kernels_loops.leave_anyhow, tables.trie, *text, stack, *places, live, state, 0, found)
         tokens = found[:count].copy()
         if len(longer):
-            states, passed = found[: len(longer)], int(tables.vocabulary.trie.depth[start])
-            run(kernels.advance_many, *text, state, passed, longer, states)
+            states = found[: len(longer)]
+            run(kernels.advance_many, *text, state, 0, longer, states)
             tokens = np.concatenate([tokens, longer[states > 0]])
         return tokens
 
@@ -280,43 +273,45 @@ class Wide:
         known = self._models[state] = found.bases, found.tokens().copy()
         return known
 
-    def _loop(self, part: int, start: int) -> Loop | None:
+    def _loop(self, part: int) -> Loop | None:
         """Return the sets of a loop; None where there are none, or none yet."""
-        place = part, start
-        if place not in self._loops:
-            new = place not in self._keys
+        if part not in self._loops:
+            new = part not in self._keys
             if new:
-                self._keys[place] = key_of(self._automaton, self._tables, part, start)
-            key = self._keys[place]
+                self._keys[part] = key_of(self._automaton, self._tables, part)
+            key = self._keys[part]
             loop = None if key is None else loop_of(self._automaton, self._tables, part, key, new)
             if loop is NOT_YET:
                 return None
-            self._loops[place] = loop
+            self._loops[part] = loop
             if loop is not None and self._hints[0] < HINTS:
                 self._hints[0] += 1
                 self._hints[self._hints[0]] = part
-        return self._loops[place]
+        return self._loops[part]
 
-    def _ways_out(self, part: int, start: int, rest: int) -> Exits | None:
+    def _ways_out(self, loop: Loop, part: int, rest: int) -> Exits | None:
         """Return the tokens that leave a loop into `rest` and their rounds; None where `rest` can read more of it."""
-        key = part, start, rest
+        key = part, rest
         if key not in self._exits:
             if len(self._exits) >= KEPT:
                 self._exits.clear()
-            self._exits[key] = self._find_ways_out(part, start, rest)
+            self._exits[key] = NO_EXITS if rest == EMPTY else self._find_ways_out(loop, part, rest)
         return self._exits[key]
 
-    def _find_ways_out(self, part: int, start: int, rest: int) -> Exits | None:
-        loop, run = self._loop(part, start), self._automaton.run
-        if rest == EMPTY or loop is None:
-            return NO_EXITS
-        stack, found, _ = self._tables.scratch()
-        trie = self._tables.trie
-        if run(kernels_loops.weight, trie, loop.starts, loop.nodes, rest) > HEAVY:
-            return TOO_MANY
-        if run(kernels_loops.overlaps, part, rest, found):
-            return None
-        rounds, _ = self._tables.scratch_rounds()
+    def _find_ways_out(self, loop: Loop, part: int, rest: int) -> Exits | None:
+        tables = self._tables
+        stack, found, _ = tables.scratch()
+        rounds, _ = tables.scratch_rounds()
         places = loop.starts, loop.nodes, loop.counts
-        count = run(kernels_loops.leave, trie, stack, *places, rest, found, rounds)
+        count = self._automaton.run(
+            kernels_loops.ways_out, tables.trie, stack, *places, part, rest, HEAVY, found, rounds
+        )
+        if count >= kernels_loops.TOO_HEAVY:
+            return None if count == kernels_loops.OVERLAPPING else TOO_MANY
         return found[:count].copy(), rounds[:count].copy()
+
+
+def _name(piece: list[int], loop: Loop) -> tuple[int, ...]:
+    """Return what the tokens of a loop depend on: bounds that no token reaches are left out."""
+    _, part, least, most, rest = piece
+    return part, least if least > 1 else 0, most if 0 <= most < loop.most else -1, rest
