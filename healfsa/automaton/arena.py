@@ -2,8 +2,9 @@
 
 In: how much is there, which region is full. Out: a new int32 array with everything at its new place.
 Idea: regions only move here, between kernel calls; sizes at least double, so copying costs O(1) a word in the long run.
-    The old array stays valid for whoever still reads it. Room costs next to nothing before it is used (the system
-    gives zeroed pages when they are touched, 0.4 µs a kilobyte), so there is much of it; copying touches what is used.
+    The old array stays valid for whoever still reads it. Room costs addresses, but next to nothing before it is used
+    (the system gives zeroed pages when they are touched, 0.3 to 2 µs a kilobyte), so there is much of it; copies touch
+    what is used.
 Cost: one copy of what is used.
 Not here: what the regions hold (kernels_memory).
 """
@@ -11,6 +12,7 @@ Not here: what the regions hold (kernels_memory).
 from __future__ import annotations
 
 import mmap
+from contextlib import suppress
 
 import numpy as np
 
@@ -22,10 +24,11 @@ from healfsa.limits import Limits
 FUEL = 1 << 22  # nodes derived before a kernel comes back to look at the clock
 FIRST_ROWS = 2048  # words for rows before the first enlargement where memory is short
 FIRST_SLOTS = 1024  # of the hash table that are used; of its room a table uses more and more (see `intern`)
-SPACIOUS = {"nodes": 16, "pool": 64, "work": 8, "rows": 512}  # times as much room where it is not short
+SPACIOUS = {"nodes": 32, "pool": 128, "work": 8, "rows": 2048}  # times as much room where memory is not short
+SHORT = dict.fromkeys(SPACIOUS, 1)
 LARGE = 1 << 15  # words: below, a new array is memory that was used before, and is cleared in no time
 SMALL = 1 << 22  # words: added to a program's in the question whether memory is short
-TIMES = {"nodes": 8, "pool": 16, "rows": 64}  # how many times as much room where memory is not short: see `enlarge`
+TIMES = {"nodes": 4, "pool": 8, "rows": 16}  # the same for a region that is full
 PARTS = 16  # nodes derived that count as one state of a search
 
 # region: header word of its offset, of its room, words a unit
@@ -58,22 +61,27 @@ def power_above(n: int) -> int:
 
 def new_memory(program: np.ndarray, limits: Limits, spellable: frozenset[int] | None, n_specials: int) -> np.ndarray:
     """Return an empty arena with room for a program."""
-    size = len(program)
-    values = int(program[0])
-    times = SPACIOUS if limits.bytes > 64 * (size + SMALL) else dict.fromkeys(SPACIOUS, 1)
-    room = {
-        "nodes": times["nodes"] * power_above(2 * values + 100),
-        "pool": size + times["pool"] * (2 * values + 500),
-        "rules": int(program[3]) + 2,
-        "work": size + 3 * values + times["work"] * 1100,
-        "rows": times["rows"] * FIRST_ROWS,
-    }
+    size, values = len(program), int(program[0])
     header = np.zeros(km.HEADER, dtype=np.int32)
     header[km.DEPTH_LIMIT], header[km.FUEL] = limits.depth, FUEL
     header[km.SEARCH_LIMIT] = min(limits.search * PARTS, 1 << 30)
     header[km.SPECIALS] = n_specials
     header[km.SPELLABLE : km.SPELLABLE + 8] = words_of_set(spellable)
-    return lay_out(header, room, 1, limits, "load")
+
+    def laid_out(times: dict[str, int]) -> np.ndarray:
+        room = {
+            "nodes": times["nodes"] * power_above(2 * values + 100),
+            "pool": size + times["pool"] * (2 * values + 500),
+            "rules": int(program[3]) + 2,
+            "work": size + 3 * values + times["work"] * 1100,
+            "rows": times["rows"] * FIRST_ROWS,
+        }
+        return lay_out(header, room, 1, limits, "load")
+
+    if limits.bytes > 64 * (size + SMALL):
+        with suppress(MemoryError):  # a bound on addresses (RLIMIT_AS)
+            return laid_out(SPACIOUS)
+    return laid_out(SHORT)
 
 
 def used(memory: np.ndarray) -> int:
@@ -84,14 +92,21 @@ def used(memory: np.ndarray) -> int:
 
 
 def zeroed(n: int) -> np.ndarray:
-    """Return int32[n], all zero; a large one is made of pages that cost nothing before they are touched."""
+    """Return int32[n], all zero; a large one is made of pages that cost nothing before they are touched.
+
+    Small pages: of large ones a grammar would fill a tenth, and their first touch can take milliseconds.
+    """
     if n < LARGE:
         return np.zeros(n, dtype=np.int32)
     private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
     try:
-        return np.frombuffer(mmap.mmap(-1, 4 * n, **private), dtype=np.int32)
+        pages = mmap.mmap(-1, 4 * n, **private)
     except OSError:  # too many maps
         return np.zeros(n, dtype=np.int32)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        with suppress(OSError):  # a system without large pages
+            pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(pages, dtype=np.int32)
 
 
 def lay_out(header: np.ndarray, room: dict[str, int], width: int, limits: Limits, stage: str) -> np.ndarray:
@@ -121,39 +136,45 @@ def fit_rows(memory: np.ndarray) -> None:
     memory[km.WIDTH], memory[km.ROWS_ROOM] = width, int(memory[km.ROWS_ROOM]) // width
 
 
-def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str) -> np.ndarray:
+def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str, times: dict[str, int] = TIMES) -> np.ndarray:
     """Return a larger copy of the arena.
 
     Parameters
     ----------
     region : str
         The region that is full, or "classes": the byte classes have changed, so all rows start again.
+    times : dict
+        How many times as much room a region gets where the limits allow that (else: twice as much).
     """
     room = {name: int(memory[rooms]) for name, (_, rooms, _) in REGIONS.items()}
     width = int(memory[km.CLASSES] + memory[km.SPECIALS])
     if region == "classes":
         room["rows"] = max(room["rows"], 64)
     else:
-        extra = int(memory[km.DETAIL]) if region in ("pool", "work", "rules") else 0
         # Growing copies, so it is done seldom: most of the steps that took milliseconds were copies.
-        for name, times in TIMES.items():
-            words = times * room[name] * (width if name == "rows" else REGIONS[name][2])
+        for name, many in times.items():
+            words = many * room[name] * (width if name == "rows" else REGIONS[name][2])
             if 16 * words < limits.bytes and (name == region or 4 * int(memory[USED[name]]) > room[name]):
-                room[name] *= times
-            elif name == region:
-                room[name] *= 2
-        room[region] = max(extra, 0) + (room[region] if region in TIMES else 2 * room[region])
+                room[name] *= many
+        twice = room[region] == int(memory[REGIONS[region][1]])
+        extra = int(memory[km.DETAIL]) if region in ("pool", "work", "rules") else 0
+        room[region] = max(extra, 0) + (2 if twice else 1) * room[region]
     for name, allowed in (("nodes", limits.nodes), ("rows", limits.states)):
         if int(memory[USED[name]]) >= allowed:
             word = "nodes" if name == "nodes" else "states"
             raise LimitExceeded(word, int(memory[USED[name]]) + 1, allowed, stage)
         room[name] = min(room[name], allowed)
-    larger = lay_out(memory[: km.HEADER], room, width, limits, stage)
+    try:
+        larger = lay_out(memory[: km.HEADER], room, width, limits, stage)
+    except MemoryError:
+        if times is not TIMES:
+            raise
+        return enlarge(memory, limits, region, stage, {})
     _copy(memory, larger, [name for name in REGIONS if name != "rows" or region != "classes"])
     if region == "classes":
         larger[km.ROWS_USED] = 0
-        nodes = int(larger[km.NODES])
-        larger[nodes + km.ROW : nodes + room["nodes"] * km.NODE : km.NODE] = -1
+        nodes, n_nodes = int(larger[km.NODES]), int(larger[km.NODES_USED])
+        larger[nodes + km.ROW : nodes + n_nodes * km.NODE : km.NODE] = -1
     _copy_table(memory, larger)
     return larger
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from healfsa.automaton import Automaton
+from healfsa.automaton import Automaton, arena
 from healfsa.automaton import kernels_memory as km
 from healfsa.automaton.arena import twin
 from healfsa.errors import EmptyLanguage, GrammarError, LimitExceeded, MatcherError
@@ -131,3 +131,22 @@ def test_a_copy_of_the_arena_has_all_that_is_used():
     different = np.flatnonzero(memory != copy)
     stack = memory[km.WORK]  # nobody needs it between calls
     assert copy is not memory and ((different >= stack) & (different < stack + memory[km.WORK_ROOM])).all()
+
+
+def test_addresses_that_are_short(monkeypatch):
+    asked = []
+
+    def at_most(n, zeroed=arena.zeroed):
+        asked.append(n)
+        if n > 60_000:
+            raise MemoryError
+        return zeroed(n)
+
+    monkeypatch.setattr(arena, "zeroed", at_most)
+    automaton = Automaton.from_expression(ex.Repeat(ex.literals([b"ab%03d" % i for i in range(300)]), 0, 20))
+    for i in range(300):
+        for k in range(20):
+            assert automaton.step(automaton.start, b"ab%03d" % i * k + b"a") > 0
+    text = b"ab007ab299" * 4
+    assert automaton.is_accepting(automaton.step(automaton.start, text)) and not automaton.step(automaton.start, b"abx")
+    assert max(asked) > 60_000 and sum(n <= 60_000 for n in asked) > 1  # it grew, by what there was
