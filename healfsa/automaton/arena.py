@@ -12,6 +12,7 @@ Not here: what the regions hold (kernels_memory).
 from __future__ import annotations
 
 import mmap
+import threading
 from contextlib import suppress
 
 import numpy as np
@@ -21,14 +22,21 @@ from healfsa.automaton.kernels_compile import as_words
 from healfsa.errors import LimitExceeded
 from healfsa.limits import Limits
 
+try:
+    import resource
+except ImportError:
+    resource = None  # type: ignore[assignment]
+
 FUEL = 1 << 22  # nodes derived before a kernel comes back to look at the clock
 FIRST_ROWS = 2048  # words for rows before the first enlargement where memory is short
 FIRST_SLOTS = 1024  # of the hash table that are used; of its room a table uses more and more (see `intern`)
-SPACIOUS = {"nodes": 32, "pool": 128, "work": 8, "rows": 2048}  # times as much room where memory is not short
-SHORT = dict.fromkeys(SPACIOUS, 1)
+SHORT = {"nodes": 1, "pool": 1, "work": 1, "rows": 1}  # how many times as much room where memory is short,
+MODEST = {"nodes": 4, "pool": 8, "work": 8, "rows": 64}  # where addresses are (1 MB for a usual schema),
+SPACIOUS = {"nodes": 32, "pool": 64, "work": 8, "rows": 128}  # and where neither is (4 MB): hardly anything grows
+SHARE = 4  # of the addresses that a process may have (RLIMIT_AS), a quarter goes to spacious arenas
 LARGE = 1 << 15  # words: below, a new array is memory that was used before, and is cleared in no time
-SMALL = 1 << 22  # words: added to a program's in the question whether memory is short
-TIMES = {"nodes": 4, "pool": 8, "rows": 16}  # the same for a region that is full
+SMALL = 1 << 20  # words: added to a program's in the question whether memory is short
+TIMES = {"nodes": 4, "pool": 8, "rows": 32}  # how many times as much room a region that is full gets
 PARTS = 16  # nodes derived that count as one state of a search
 
 # region: header word of its offset, of its room, words a unit
@@ -68,20 +76,51 @@ def new_memory(program: np.ndarray, limits: Limits, spellable: frozenset[int] | 
     header[km.SPECIALS] = n_specials
     header[km.SPELLABLE : km.SPELLABLE + 8] = words_of_set(spellable)
 
-    def laid_out(times: dict[str, int]) -> np.ndarray:
-        room = {
-            "nodes": times["nodes"] * power_above(2 * values + 100),
-            "pool": size + times["pool"] * (2 * values + 500),
-            "rules": int(program[3]) + 2,
-            "work": size + 3 * values + times["work"] * 1100,
-            "rows": times["rows"] * FIRST_ROWS,
-        }
-        return lay_out(header, room, 1, limits, "load")
-
+    times = SHORT
     if limits.bytes > 64 * (size + SMALL):
-        with suppress(MemoryError):  # a bound on addresses (RLIMIT_AS)
-            return laid_out(SPACIOUS)
-    return laid_out(SHORT)
+        times = SPACIOUS if has_addresses() else MODEST
+    room = {
+        "nodes": times["nodes"] * power_above(2 * values + 100),
+        "pool": size + times["pool"] * (2 * values + 500),
+        "rules": int(program[3]) + 2,
+        "work": size + 3 * values + times["work"] * 1100,
+        "rows": times["rows"] * FIRST_ROWS,
+    }
+    return lay_out(header, room, 1, limits, "load")
+
+
+def has_addresses() -> bool:
+    """Say whether there are plenty of addresses: no limit, or not yet a share of it taken."""
+    if resource is None:  # a system where addresses are promises of memory
+        return False
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return limit == resource.RLIM_INFINITY or Pages.taken < limit // SHARE
+
+
+class Pages(mmap.mmap):
+    """Zeroed memory of the system, counted as long as it is there."""
+
+    taken = 0
+    _lock = threading.RLock()  # a collection may come anywhere
+
+    @classmethod
+    def of(cls, n_bytes: int) -> Pages:
+        """Return so many bytes.
+
+        Small pages: of large ones a grammar would fill a tenth, and their first touch can take milliseconds.
+        """
+        private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+        pages = cls(-1, n_bytes, **private)
+        with cls._lock:
+            cls.taken += n_bytes
+        if hasattr(mmap, "MADV_NOHUGEPAGE"):
+            with suppress(OSError):  # a system without large pages
+                pages.madvise(mmap.MADV_NOHUGEPAGE)
+        return pages
+
+    def __del__(self) -> None:
+        with Pages._lock:
+            Pages.taken -= len(self)
 
 
 def used(memory: np.ndarray) -> int:
@@ -92,21 +131,11 @@ def used(memory: np.ndarray) -> int:
 
 
 def zeroed(n: int) -> np.ndarray:
-    """Return int32[n], all zero; a large one is made of pages that cost nothing before they are touched.
-
-    Small pages: of large ones a grammar would fill a tenth, and their first touch can take milliseconds.
-    """
-    if n < LARGE:
-        return np.zeros(n, dtype=np.int32)
-    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
-    try:
-        pages = mmap.mmap(-1, 4 * n, **private)
-    except OSError:  # too many maps
-        return np.zeros(n, dtype=np.int32)
-    if hasattr(mmap, "MADV_NOHUGEPAGE"):
-        with suppress(OSError):  # a system without large pages
-            pages.madvise(mmap.MADV_NOHUGEPAGE)
-    return np.frombuffer(pages, dtype=np.int32)
+    """Return int32[n], all zero; a large one is made of pages that cost nothing before they are touched."""
+    if n >= LARGE:
+        with suppress(OSError):  # too many maps
+            return np.frombuffer(Pages.of(4 * n), dtype=np.int32)
+    return np.zeros(n, dtype=np.int32)
 
 
 def lay_out(header: np.ndarray, room: dict[str, int], width: int, limits: Limits, stage: str) -> np.ndarray:
@@ -136,15 +165,13 @@ def fit_rows(memory: np.ndarray) -> None:
     memory[km.WIDTH], memory[km.ROWS_ROOM] = width, int(memory[km.ROWS_ROOM]) // width
 
 
-def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str, times: dict[str, int] = TIMES) -> np.ndarray:
+def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str) -> np.ndarray:
     """Return a larger copy of the arena.
 
     Parameters
     ----------
     region : str
         The region that is full, or "classes": the byte classes have changed, so all rows start again.
-    times : dict
-        How many times as much room a region gets where the limits allow that (else: twice as much).
     """
     room = {name: int(memory[rooms]) for name, (_, rooms, _) in REGIONS.items()}
     width = int(memory[km.CLASSES] + memory[km.SPECIALS])
@@ -152,7 +179,7 @@ def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str, times: 
         room["rows"] = max(room["rows"], 64)
     else:
         # Growing copies, so it is done seldom: most of the steps that took milliseconds were copies.
-        for name, many in times.items():
+        for name, many in TIMES.items() if has_addresses() else ():
             words = many * room[name] * (width if name == "rows" else REGIONS[name][2])
             if 16 * words < limits.bytes and (name == region or 4 * int(memory[USED[name]]) > room[name]):
                 room[name] *= many
@@ -164,12 +191,7 @@ def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str, times: 
             word = "nodes" if name == "nodes" else "states"
             raise LimitExceeded(word, int(memory[USED[name]]) + 1, allowed, stage)
         room[name] = min(room[name], allowed)
-    try:
-        larger = lay_out(memory[: km.HEADER], room, width, limits, stage)
-    except MemoryError:
-        if times is not TIMES:
-            raise
-        return enlarge(memory, limits, region, stage, {})
+    larger = lay_out(memory[: km.HEADER], room, width, limits, stage)
     _copy(memory, larger, [name for name in REGIONS if name != "rows" or region != "classes"])
     if region == "classes":
         larger[km.ROWS_USED] = 0
