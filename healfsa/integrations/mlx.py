@@ -13,13 +13,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import mlx.core as mx
 import numpy as np
 
 import healfsa
+from healfsa.errors import MissingExtra
 from healfsa.integrations.history import SequenceMask
 from healfsa.integrations.loop import Loop
 from healfsa.integrations.start import start_id
+
+try:
+    import mlx.core as mx
+except ImportError as missing:
+    raise MissingExtra("mlx", missing.name or "mlx-lm") from missing
 
 _ENGINES: dict[str, healfsa.Engine] = {}
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import healfsa
+from healfsa.arguments import shown
 from healfsa.errors import HealFSAError, PromptError
 from healfsa.grammar.interop import explore
 
@@ -122,6 +123,8 @@ class Server:
     """
 
     def __init__(self, url: str, key: str | None = None, timeout: float = 600.0) -> None:
+        if not isinstance(url, str):
+            raise HealFSAError(f"the URL of a server is a text, not {shown(url)}")
         self.url = url.rstrip("/")
         self._headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
         self._timeout = timeout

@@ -50,10 +50,10 @@ class Transformers(Healing, StockTransformers):
         chat_mode: bool = False,
         device_dtype: Any = None,
     ) -> None:
+        self._healer = Healer(model, tokenizer, engine)  # first: it says what is wrong with the two
         super().__init__(model, tokenizer, device_dtype=device_dtype)
         adapter: Any = self.type_adapter
         self._is_chat = adapter.has_chat_template = chat_mode and adapter.has_chat_template
-        self._healer = Healer(model, tokenizer, engine)
         self.engine = self._healer.engine
         self.heal = heal
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from healfsa.errors import MissingExtra
+
 NAME = "healfsa"
 _HOMES = {
     "HealFSAGrammar": "backend",
@@ -45,4 +47,9 @@ def _make(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Any)
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'healfsa.integrations.sglang' has no attribute {name!r}")
-    return getattr(import_module(f"healfsa.integrations.sglang.{_HOMES[name]}"), name)
+    try:
+        return getattr(import_module(f"healfsa.integrations.sglang.{_HOMES[name]}"), name)
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").split(".")[0] != "sglang":
+            raise
+        raise MissingExtra("sglang", "sglang") from missing

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import healfsa
+from healfsa.errors import HealFSAError
 from healfsa.integrations.budget import most
 from healfsa.integrations.loop import Wishes, Writing, as_batch, one_a_prompt
 from healfsa.integrations.spec import SPEC_KEYWORD, checked
@@ -32,7 +33,10 @@ class Generator:
 
     def __init__(self, engine: Any, vocabulary: healfsa.Vocabulary | None = None) -> None:
         self.server = engine
-        source = vocabulary or healfsa.Vocabulary.from_tokenizer(engine.tokenizer_manager.tokenizer)
+        manager = getattr(engine, "tokenizer_manager", None)
+        if manager is None:
+            raise HealFSAError(f"an sglang.Engine is needed, not {type(engine).__name__}")
+        source = vocabulary or healfsa.Vocabulary.from_tokenizer(manager.tokenizer)
         self.engine = healfsa.Engine(source)
 
     def generate(self, prompts: Any, grammar: Any = None, *, details: bool = False, **options: Any) -> Any:

@@ -15,6 +15,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from healfsa.errors import MissingExtra
+
 _HOMES = {
     "processors": "HealFSAProcessor",
     "device": "HealFSADeviceProcessor",
@@ -32,6 +34,11 @@ __all__ = sorted(_HOME)
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'healfsa.integrations.vllm' has no attribute {name!r}")
-    value = getattr(import_module(f"healfsa.integrations.vllm.{_HOME[name]}"), name)
+    try:
+        value = getattr(import_module(f"healfsa.integrations.vllm.{_HOME[name]}"), name)
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").split(".")[0] != "vllm":
+            raise
+        raise MissingExtra("vllm", "vllm") from missing
     globals()[name] = value
     return value

@@ -38,6 +38,8 @@ class Generator:
     def __init__(self, llm: Any, through: str = "processor") -> None:
         if through not in ("processor", "scheduler"):
             raise PromptError(f"no way {through!r} into vLLM", hint="'processor' or 'scheduler'")
+        if not hasattr(llm, "llm_engine"):
+            raise HealFSAError(f"a vllm.LLM is needed, not {type(llm).__name__}")
         self.llm = llm
         self.engine = engine_of(llm.get_tokenizer(), llm.llm_engine.vllm_config.model_config)
         self._through = through
