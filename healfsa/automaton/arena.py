@@ -12,7 +12,6 @@ Not here: what the regions hold (kernels_memory).
 from __future__ import annotations
 
 import mmap
-import threading
 from contextlib import suppress
 
 import numpy as np
@@ -22,18 +21,11 @@ from healfsa.automaton.kernels_compile import as_words
 from healfsa.errors import LimitExceeded
 from healfsa.limits import Limits
 
-try:
-    import resource
-except ImportError:
-    resource = None  # type: ignore[assignment]
-
 FUEL = 1 << 22  # nodes derived before a kernel comes back to look at the clock
 FIRST_ROWS = 2048  # words for rows before the first enlargement where memory is short
 FIRST_SLOTS = 1024  # of the hash table that are used; of its room a table uses more and more (see `intern`)
 SHORT = {"nodes": 1, "pool": 1, "work": 1, "rows": 1}  # how many times as much room where memory is short,
-MODEST = {"nodes": 4, "pool": 8, "work": 8, "rows": 64}  # where addresses are (1 MB for a usual schema),
-SPACIOUS = {"nodes": 32, "pool": 64, "work": 8, "rows": 128}  # and where neither is (4 MB): hardly anything grows
-SHARE = 4  # of the addresses that a process may have (RLIMIT_AS), a quarter goes to spacious arenas
+SPACIOUS = {"nodes": 8, "pool": 32, "work": 8, "rows": 128}  # and where not: 2 MB for a usual schema
 LARGE = 1 << 15  # words: below, a new array is memory that was used before, and is cleared in no time
 SMALL = 1 << 20  # words: added to a program's in the question whether memory is short
 TIMES = {"nodes": 4, "pool": 8, "rows": 32}  # how many times as much room a region that is full gets
@@ -41,17 +33,17 @@ PARTS = 16  # nodes derived that count as one state of a search
 
 # region: header word of its offset, of its room, words a unit
 REGIONS = {
-    "nodes": (km.NODES, km.NODES_ROOM, km.NODE),
-    "pool": (km.POOL, km.POOL_ROOM, 1),
     "rules": (km.RULES, km.RULES_ROOM, km.RULE),
     "work": (km.WORK, km.WORK_ROOM, 1),
+    "nodes": (km.NODES, km.NODES_ROOM, km.NODE),
+    "pool": (km.POOL, km.POOL_ROOM, 1),
     "rows": (km.ROWS, km.ROWS_ROOM, 0),
 }
 USED = {
-    "nodes": km.NODES_USED,
-    "pool": km.POOL_USED,
     "rules": km.RULES_USED,
     "work": km.WORK_USED,
+    "nodes": km.NODES_USED,
+    "pool": km.POOL_USED,
     "rows": km.ROWS_USED,
 }
 
@@ -76,9 +68,7 @@ def new_memory(program: np.ndarray, limits: Limits, spellable: frozenset[int] | 
     header[km.SPECIALS] = n_specials
     header[km.SPELLABLE : km.SPELLABLE + 8] = words_of_set(spellable)
 
-    times = SHORT
-    if limits.bytes > 64 * (size + SMALL):
-        times = SPACIOUS if has_addresses() else MODEST
+    times = SPACIOUS if limits.bytes > 64 * (size + SMALL) else SHORT
     room = {
         "nodes": times["nodes"] * power_above(2 * values + 100),
         "pool": size + times["pool"] * (2 * values + 500),
@@ -89,40 +79,6 @@ def new_memory(program: np.ndarray, limits: Limits, spellable: frozenset[int] | 
     return lay_out(header, room, 1, limits, "load")
 
 
-def has_addresses() -> bool:
-    """Say whether there are plenty of addresses: no limit, or not yet a share of it taken."""
-    if resource is None:  # a system where addresses are promises of memory
-        return False
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return limit == resource.RLIM_INFINITY or Pages.taken < limit // SHARE
-
-
-class Pages(mmap.mmap):
-    """Zeroed memory of the system, counted as long as it is there."""
-
-    taken = 0
-    _lock = threading.RLock()  # a collection may come anywhere
-
-    @classmethod
-    def of(cls, n_bytes: int) -> Pages:
-        """Return so many bytes.
-
-        Small pages: of large ones a grammar would fill a tenth, and their first touch can take milliseconds.
-        """
-        private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
-        pages = cls(-1, n_bytes, **private)
-        with cls._lock:
-            cls.taken += n_bytes
-        if hasattr(mmap, "MADV_NOHUGEPAGE"):
-            with suppress(OSError):  # a system without large pages
-                pages.madvise(mmap.MADV_NOHUGEPAGE)
-        return pages
-
-    def __del__(self) -> None:
-        with Pages._lock:
-            Pages.taken -= len(self)
-
-
 def used(memory: np.ndarray) -> int:
     """Return how many words of an arena are used, its table included."""
     width = int(memory[km.WIDTH])
@@ -131,23 +87,32 @@ def used(memory: np.ndarray) -> int:
 
 
 def zeroed(n: int) -> np.ndarray:
-    """Return int32[n], all zero; a large one is made of pages that cost nothing before they are touched."""
-    if n >= LARGE:
-        with suppress(OSError):  # too many maps
-            return np.frombuffer(Pages.of(4 * n), dtype=np.int32)
-    return np.zeros(n, dtype=np.int32)
+    """Return int32[n], all zero; a large one is made of pages that cost nothing before they are touched.
+
+    Small pages: of large ones a grammar would fill a tenth, and their first touch can take milliseconds.
+    """
+    if n < LARGE:
+        return np.zeros(n, dtype=np.int32)
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    try:
+        pages = mmap.mmap(-1, 4 * n, **private)
+    except OSError:  # too many maps
+        return np.zeros(n, dtype=np.int32)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        with suppress(OSError):  # a system without large pages
+            pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(pages, dtype=np.int32)
 
 
 def lay_out(header: np.ndarray, room: dict[str, int], width: int, limits: Limits, stage: str) -> np.ndarray:
     """Return a zeroed arena with this header and these rooms."""
     at, table = km.HEADER, 2 * power_above(room["nodes"])
     slots = max(int(header[km.TABLE_MASK]) + 1, FIRST_SLOTS)
-    places = {}
+    places, place_of_table = {}, at
+    at += table
     for name, (_, _, unit) in REGIONS.items():
         places[name] = at
         at += room[name] * (width if name == "rows" else unit)
-    place_of_table = at
-    at += table
     if at * 4 > limits.bytes:
         raise LimitExceeded("bytes", at * 4, limits.bytes, stage)
     memory = zeroed(at)
@@ -179,7 +144,7 @@ def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str) -> np.n
         room["rows"] = max(room["rows"], 64)
     else:
         # Growing copies, so it is done seldom: most of the steps that took milliseconds were copies.
-        for name, many in TIMES.items() if has_addresses() else ():
+        for name, many in TIMES.items():
             words = many * room[name] * (width if name == "rows" else REGIONS[name][2])
             if 16 * words < limits.bytes and (name == region or 4 * int(memory[USED[name]]) > room[name]):
                 room[name] *= many

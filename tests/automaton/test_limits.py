@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -135,31 +131,3 @@ def test_a_copy_of_the_arena_has_all_that_is_used():
     different = np.flatnonzero(memory != copy)
     stack = memory[km.WORK]  # nobody needs it between calls
     assert copy is not memory and ((different >= stack) & (different < stack + memory[km.WORK_ROOM])).all()
-
-
-ADDRESSES = """
-import resource
-from healfsa.automaton import Automaton, arena
-from healfsa.grammar import expression as ex
-made = []
-def make(n):
-    for k in range(n):
-        words = ex.literals([b"ab%03d" % i for i in range(k, k + 100)])
-        made.append(Automaton.from_expression(ex.repeat(words, 0, 20)))
-        assert made[-1].step(made[-1].start, b"ab%03d" % (k + 99) * 9) > 0
-make(20)
-roomy = arena.Pages.taken
-used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + 20 * roomy, -1))
-arena.SHARE = (used + 20 * roomy) // (5 * roomy)  # the limit is mostly what numba takes
-make(300)
-assert 5 * roomy <= arena.Pages.taken < 20 * roomy
-made.clear()
-assert arena.Pages.taken == 0
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads how many addresses a process has")
-def test_addresses_that_are_limited():
-    done = subprocess.run([sys.executable, "-c", ADDRESSES], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
