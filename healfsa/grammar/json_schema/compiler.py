@@ -12,7 +12,7 @@ Not here: keywords (see keywords_*), texts (see emit.py).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -37,8 +37,9 @@ from healfsa.grammar.json_schema.nodes import (
     Negated,
     Node,
 )
-from healfsa.grammar.json_schema.objects import KeyTest, Objects
+from healfsa.grammar.json_schema.objects import KeyTest, Objects, Said
 from healfsa.grammar.json_schema.refs import Place, References
+from healfsa.grammar.json_schema.report import ReportEntry, partly
 from healfsa.grammar.json_schema.shapes import EVERYTHING, NONE, Algebra, Shape
 from healfsa.grammar.json_schema.sources import keys_of, too_deep
 from healfsa.grammar.json_schema.strings_text import StringText, fixed_start
@@ -50,16 +51,6 @@ MOST_NESTED = 100
 MOST_GUESSES = 4
 CHECKED_FROM = 4
 BETWEEN = "put an object or an array between, or take the reference out"
-
-
-@dataclass(frozen=True, slots=True)
-class ReportEntry:
-    """What became of one keyword: "enforced", "annotation" or "refused"."""
-
-    pointer: str
-    keyword: str
-    status: str
-    note: str = ""
 
 
 class Compiler:
@@ -329,6 +320,15 @@ class Compiler:
             return
         pointer = place.at(keyword)
         self.report.setdefault(pointer, ReportEntry(pointer, keyword, status, text))
+
+    def said(self, kind: str, *pointers: str) -> Said:
+        """Return what objects remember for the report: what they were asked, and where."""
+        return frozenset((kind, at) for at in pointers) if self.noting else frozenset()
+
+    def note_repeats(self, facts: Objects) -> None:
+        """Note what a key that is written twice may meet in the objects that are written by way of `facts`."""
+        if self.noting:
+            self.report |= {entry.pointer: entry for entry in partly(facts)}
 
     def refuse(self, place: Place, keyword: str, why: str, error: UnsupportedFeature | None = None) -> None:
         """Raise `UnsupportedFeature` with the pointer, or only note it where the caller asked for warnings."""

@@ -244,6 +244,7 @@ class Emitter:
 
     def _object(self, facts: Objects, depth: int, ordered: bool) -> ex.Expression:
         self.meaning.clock.check()
+        self.meaning.note_repeats(facts)
         joint = Joint(facts, self, depth, ordered).object() if facts.asides else None
         if joint is not None:
             return joint

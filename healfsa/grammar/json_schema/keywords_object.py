@@ -54,7 +54,8 @@ def group(compiler, place: Place, keyword: str) -> Shape | None:
     matched = tuple((p, node) for p, node in nodes.items() if p not in words)
     closed = "additionalProperties" in schema
     other = compiler.child(place, schema["additionalProperties"], "additionalProperties") if closed else TRUE
-    found = Objects(listed, tuple(names), implicit=not closed and not patterns)
+    said = compiler.said("values", *(place.at(k) for k in GROUP[1:] if k in schema))
+    found = Objects(listed, tuple(names), implicit=not closed and not patterns, said=said)
     families = _families(compiler, matched, other)
     listed += tuple((n, TRUE) for w in words.values() for n in sorted(w) if n not in names)
     fixed = _by_word(nodes, words)
@@ -113,12 +114,14 @@ def required(compiler, place: Place, value: Any) -> Shape | None:
 
 def min_properties(compiler, place: Place, value: Any) -> Shape:
     """`minProperties`."""
-    return with_objects(Objects(least=count(value, place.at("minProperties"), "minProperties")))
+    at = place.at("minProperties")
+    return with_objects(Objects(least=count(value, at, "minProperties"), said=compiler.said("least", at)))
 
 
 def max_properties(compiler, place: Place, value: Any) -> Shape:
     """`maxProperties`."""
-    return with_objects(Objects(most=count(value, place.at("maxProperties"), "maxProperties")))
+    at = place.at("maxProperties")
+    return with_objects(Objects(most=count(value, at, "maxProperties"), said=compiler.said("most", at)))
 
 
 def property_names(compiler, place: Place, value: Any) -> Shape:
@@ -178,8 +181,9 @@ def dependencies(compiler, place: Place, value: Any) -> Shape:
 def unevaluated_properties(compiler, place: Place, value: Any, shape: Shape) -> Shape:
     """`unevaluatedProperties`: for the keys that nothing beside it has evaluated."""
     node = compiler.child(place, value, "unevaluatedProperties")
+    said = compiler.said("values", place.at("unevaluatedProperties"))
     found = []
     for facts in shape.objects:
-        met = objects.without_unlisted(facts, node, compiler.formulas, compiler.holds)
+        met = objects.without_unlisted(facts, node, compiler.formulas, compiler.holds, said)
         found += [replace(met, seen=replace(met.seen, every=True))] if met else []
     return replace(shape, objects=tuple(dict.fromkeys(found)))

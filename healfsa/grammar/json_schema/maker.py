@@ -15,7 +15,8 @@ from healfsa.arguments import one_of, shown
 from healfsa.errors import EmptyLanguage, GrammarError
 from healfsa.grammar.blame import blamed_schema
 from healfsa.grammar.grammar import Grammar, make_grammar
-from healfsa.grammar.json_schema.compiler import Compiler, ReportEntry
+from healfsa.grammar.json_schema.compiler import Compiler
+from healfsa.grammar.json_schema.report import ReportEntry
 from healfsa.grammar.json_schema.sources import read_with_keys
 from healfsa.grammar.json_schema.style import Style, style_of
 from healfsa.grammar.stored import keeps_grammars, kept_expression

@@ -11,7 +11,7 @@ Not here: expressions (see objects_text.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from healfsa.errors import UnsupportedFeature
@@ -20,6 +20,7 @@ from healfsa.grammar.json_schema.nodes import FALSE, TRUE, Formulas, Node
 from healfsa.grammar.json_schema.strings import smaller
 
 MOST_FAMILIES = 512
+Said = frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ class Objects:
     """Objects of `least` to `most` members; every key that is not listed is in exactly one of `families`.
 
     `listed` are names with formulas; `order` are those that `properties` names, in its order. `implicit` says that
-    nothing was said about other keys.
+    nothing was said about other keys. For the report, `said` holds what asks for counts of keys and for values of
+    unlisted ones: ("least", "most" or "values", pointer).
     """
 
     listed: tuple[tuple[str, Node], ...] = ()
@@ -75,6 +77,7 @@ class Objects:
     asides: tuple[Aside, ...] = ()
     seen: Seen = NOT_SEEN
     implicit: bool = True
+    said: Said = frozenset()
     _hash: list[int] = field(default_factory=list, init=False, compare=False, repr=False)
 
     def __hash__(self) -> int:
@@ -89,6 +92,7 @@ class Objects:
                 self.most,
                 self.asides,
                 self.seen,
+                self.said,
             )
             self._hash.append(hash(parts))
         return self._hash[0]
@@ -130,6 +134,7 @@ def meet(a: Objects, b: Objects, formulas: Formulas, holds: Holds) -> Objects | 
         tuple(dict.fromkeys(a.asides + b.asides)),
         a.seen | b.seen,
         a.implicit and b.implicit,
+        a.said | b.said,
     )
     return tidy(joined, holds)
 
@@ -195,16 +200,39 @@ def violations(a: Objects, b: Objects, holds: Holds, without: Without) -> tuple[
         costly += hard
     if a.families != b.families and _family_violated(a, b, without):
         names = tuple((name, TRUE) for name in dict.fromkeys(n for n, _ in (*b.listed, *a.listed)))
-        found.append(
-            Objects(asides=(Aside(False, (replace(ALL, listed=names, families=b.families, implicit=False),)),))
-        )
+        said = frozenset(one for one in b.said if one[0] == "values")
+        families = replace(ALL, listed=names, families=b.families, implicit=False, said=said)
+        found.append(Objects(asides=(Aside(False, (families,)),)))
         costly += 1
     if b.least > max(len(b.required), a.least):
         found.append(Objects(most=b.least - 1))
     if b.most is not None and (a.most is None or a.most > b.most):
-        found.append(Objects(least=b.most + 1))
+        found.append(Objects(least=b.most + 1, said=frozenset(("least", at) for kind, at in b.said if kind == "most")))
     found += [Objects(asides=(Aside(not x.positive, x.facts),)) for x in b.asides]
     return found, costly
+
+
+def is_open(facts: Objects) -> bool:
+    """Say whether keys that are not listed may come."""
+    return any(family.node is not FALSE for family in facts.families)
+
+
+def met_by_repeats(facts: Objects, positive: bool = True) -> Iterator[tuple[str, str]]:
+    """Yield what of `said` a key that is written twice may meet, as it would not if it came once.
+
+    One key more than the required ones is different from them, so only a larger count is met by repeating. What is
+    refused (`positive` false) is refused already by a count that is passed, or a value that is replaced later.
+    """
+    if positive and not is_open(facts):
+        return
+    asked = {"least"} if positive and facts.least > len(facts.required) + 1 else set()
+    if not positive and is_open(facts):
+        asked |= {"most"} if facts.most is not None else set()
+        asked |= {"values"} if any(f.node is not FALSE and f.node is not TRUE for f in facts.families) else set()
+    yield from (one for one in facts.said if one[0] in asked)
+    for aside in facts.asides:
+        for other in aside.facts:
+            yield from met_by_repeats(other, positive == aside.positive)
 
 
 def _family_violated(a: Objects, b: Objects, without: Without) -> bool:
@@ -216,13 +244,13 @@ def _family_violated(a: Objects, b: Objects, without: Without) -> bool:
     return False
 
 
-def without_unlisted(facts: Objects, node: Node, formulas: Formulas, holds: Holds) -> Objects | None:
+def without_unlisted(facts: Objects, node: Node, formulas: Formulas, holds: Holds, said: Said) -> Objects | None:
     """Return `facts` with `node` demanded of every key that is not `facts.seen` (`unevaluatedProperties`)."""
     if facts.seen.every:
         return facts
     split = split_families([(p, TRUE) for p in sorted(facts.seen.patterns)], node)
     named = tuple((name, TRUE) for name in sorted(facts.seen.names))
-    return meet(facts, replace(ALL, listed=named, families=split, implicit=False), formulas, holds)
+    return meet(facts, replace(ALL, listed=named, families=split, implicit=False, said=said), formulas, holds)
 
 
 def split_families(patterned: list[tuple[str, Node]], other: Node) -> tuple[Family, ...]:
