@@ -23,6 +23,7 @@ from healfsa.integrations.transformers.beams import covering
 from healfsa.integrations.transformers.exact import Start, counted, draw_starts, takes_cache, with_cache
 from healfsa.integrations.transformers.processors import HealingLogitsProcessor
 from healfsa.integrations.transformers.prompts import Prepared, pad_rows
+from healfsa.integrations.transformers.refusals import conflict, refusing, ruling
 from healfsa.integrations.transformers.stopping import StopAtBudget, StopAtStrings, text_behind
 from healfsa.integrations.transformers.streaming import Handover
 
@@ -106,29 +107,35 @@ class Call:
         copies = counted(self._model, options, "num_return_sequences")
         if self._budget == 0:
             return [self._result(start, (), "length", None) for start in self._plain_starts() for _ in range(copies)]
+        asked = options
         options = {"eos_token_id": list(self._engine.vocabulary.eos_ids) or None, "pad_token_id": pad_id} | options
         drawn = self._over is not None and counted(self._model, options, "num_beams") == 1
         starts = self._drawn_starts(options) if drawn else self._plain_starts()
         if drawn:
-            options.pop("num_return_sequences", None)
-        found = [[self._ended(start)] if start.matcher.is_terminated else [] for start in starts]
+            options["num_return_sequences"] = 1  # over what a generation config says
+            self._show_whole(starts, options.get("streamer"))
+        found = [[self._whole(start)] if self._is_whole(start) else [] for start in starts]
         for places in self._groups(starts, options):
             going = [starts[at] for at in places]
             processor = HealingLogitsProcessor.of_matchers(self._engine, [start.matcher for start in going], 0)
             processor.add_up_ends(counted(self._model, options, "num_beams"), options["eos_token_id"])
-            rows = self._generate(going, processor, pad_id, dict(options))
+            with refusing(asked):
+                rows = self._generate(going, processor, pad_id, dict(options))
+            searched = counted(self._model, options, "num_beams") > 1
+            conflicts = conflict(ruling(self._model, asked))
             for i, row in enumerate(rows):
                 number = i * len(going) // len(rows)
-                found[places[number]].append(self._finish(going, number, row, processor))
-        searched = counted(self._model, options, "num_beams") > 1
-        return [generation for each in found for generation in (_distinct(each) if searched else each)]
+                found[places[number]].append(self._finish(going, number, row, processor, conflicts))
+            for place in places if searched else ():
+                found[place] = _distinct(found[place])
+        return [generation for each in found for generation in each]
 
     def _groups(self, starts: list[Start], options: dict[str, Any]) -> list[list[int]]:
         """Return the places of the rows that one call of `model.generate` can take together.
 
         Rows can be cut to their own lengths afterwards; but beams that were compared at a greater length are others.
         """
-        going = [at for at, start in enumerate(starts) if not start.matcher.is_terminated]
+        going = [at for at, start in enumerate(starts) if not self._is_whole(start)]
         if not going or counted(self._model, options, "num_beams") == 1:
             return [going] if going else []
         limits = dict.fromkeys(self._most(starts[at]) for at in going)
@@ -153,30 +160,21 @@ class Call:
         self, going: list[Start], processor: Any, pad_id: int | None, options: dict[str, Any]
     ) -> list[list[int]]:
         """Let transformers generate behind the starts; return the new ids of each row."""
-        given = [name for name in options if name not in ("eos_token_id", "pad_token_id")]
         pad = pad_id if pad_id is not None else going[0].input_ids[0]
         ids, mask = pad_rows([list(start.input_ids) for start in going], pad, self._model.device)
         processor.prompt_width = width = ids.shape[1]
         if going[0].written and (streamer := options.get("streamer")) is not None:
             options["streamer"] = Handover(streamer, len(going[0].input_ids) - len(going[0].written))
         cache = going[0].cache if len(going) == 1 and takes_cache(self._model, options) else None
-        try:
-            output = self._model.generate(
-                ids,
-                attention_mask=mask,
-                logits_processor=[*options.pop("logits_processor", []), processor],
-                stopping_criteria=[*options.pop("stopping_criteria", []), *self._criteria(going, width)],
-                max_new_tokens=max(1, max(self._most(start) - len(start.written) for start in going)),
-                **with_cache(self._model, cache),
-                **options,
-            )
-        except ValueError as refused:
-            if isinstance(refused, healfsa.HealFSAError):
-                raise
-            said = str(refused).splitlines()[0] if str(refused) else repr(refused)
-            raise PromptError(
-                f"transformers refuses this call: {said}", hint=f"it was given {sorted(given)}"
-            ) from refused
+        output = self._model.generate(
+            ids,
+            attention_mask=mask,
+            logits_processor=[*(options.pop("logits_processor", None) or ()), processor],
+            stopping_criteria=[*(options.pop("stopping_criteria", None) or ()), *self._criteria(going, width)],
+            max_new_tokens=max(self._most(start) - len(start.written) for start in going),
+            **with_cache(self._model, cache),
+            **options,
+        )
         sequences = output if isinstance(output, torch.Tensor) else output.sequences
         return sequences[:, width:].tolist()
 
@@ -198,11 +196,27 @@ class Call:
             criteria.append(StopAtStrings(self._engine.vocabulary, self._stops, starts, width))
         return criteria
 
-    def _ended(self, start: Start) -> Generation:
-        """Return the result of a row whose first event ended the text."""
-        return self._result(start, start.written[:-1], "eos", None)
+    def _is_whole(self, start: Start) -> bool:
+        """Say whether a row needs nothing more: its first event ended the text, or used up the budget."""
+        full = bool(start.written) and self._limit(start, start.written) <= len(start.written)
+        return full or bool(start.matcher.is_terminated)
 
-    def _finish(self, going: list[Start], number: int, new: list[int], processor: Any) -> Generation:
+    def _whole(self, start: Start) -> Generation:
+        """Return the result of such a row."""
+        if start.matcher.is_terminated:
+            return self._result(start, start.written[:-1], "eos", None)
+        return self._result(start, start.written, "length", None)
+
+    def _show_whole(self, starts: list[Start], streamer: Any) -> None:
+        """Hand the ids of a row that needs nothing more to a streamer, which `model.generate` will not see."""
+        if streamer is not None and len(starts) == 1 and self._is_whole(starts[0]):
+            handed = Handover(streamer, len(starts[0].input_ids) - len(starts[0].written))
+            handed.put(torch.tensor([starts[0].input_ids]))
+            handed.end()
+
+    def _finish(
+        self, going: list[Start], number: int, new: list[int], processor: Any, conflicts: PromptError
+    ) -> Generation:
         """Take off what lies behind the end, the owed bytes in front and the stop string."""
         start = going[number]
         ids = [*start.written, *new]
@@ -213,6 +227,8 @@ class Call:
         if (error := processor.errors.get(number)) is not None:
             return self._result(start, kept, "error", error)
         found = self._result(start, kept, "eos" if end < min(len(ids), last) else "length", None)
+        if found.finish_reason == "eos" and processor.conflicts_at(number, kept[len(start.written) :]):
+            return self._result(start, kept, "error", conflicts)
         # Behind a stop string or the budget stands padding, which may look like an end.
         path = ids[: end + 1] if found.finish_reason == "eos" else kept
         if not processor.allows(number, path[len(start.written) :]):
@@ -230,11 +246,15 @@ class Call:
 
 
 def _distinct(beams: list[Generation]) -> list[Generation]:
-    """Rule out what was found already: transformers begins with copies of the first beam, which fill up the last."""
+    """Rule out what was found already: transformers begins with copies of the first beam, which fill up the last.
+
+    Beams that other processors left nothing are ruled out, too, unless there is no other.
+    """
     seen: set[tuple[int, ...]] = set()
     found = []
+    left = any(each.error is None and each.finish_reason != "ruled out" for each in beams)
     for each in beams:
-        again = each.error is None and each.token_ids in seen
+        again = (each.error is None and each.token_ids in seen) or (isinstance(each.error, PromptError) and left)
         seen.add(each.token_ids)
         found.append(Generation("", b"", each.token_ids, each.boundary, "ruled out") if again else each)
     return found

@@ -2,26 +2,35 @@
 
 In: what transformers hands to a decoding loop: prepared ids, processors, criteria, caches. Out: the given ids, and ids
     that spell the continuation behind them.
-Idea: cut every row, pad again, put the mask before all other processors, and let transformers' own loop run.
+Idea: cut every row, pad again, put the mask before all other processors (they choose among what it leaves) and behind
+    them (what it forbids stays forbidden), and let transformers' own loop run.
 Cost: nothing but the masks: one prefill, of the cut prompt.
 Source: transformers' custom_generate interface.
-Not here: texts (see generation); look-up and assisted decoding, which take a `HealingLogitsProcessor`.
+Not here: texts (see generation); what transformers hands to no loop (see left_out); look-up and assisted decoding,
+    which take a `HealingLogitsProcessor`.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
-from transformers import LogitsProcessorList
+from transformers import LogitsProcessorList, MaxLengthCriteria, StoppingCriteriaList
+from transformers.generation import GenerateDecoderOnlyOutput
 
 import healfsa
 from healfsa.arguments import as_id
-from healfsa.errors import PromptError
+from healfsa.errors import PromptError, VocabularyError
+from healfsa.integrations.budget import limit, most
 from healfsa.integrations.loop import one_a_prompt
 from healfsa.integrations.start import start_id
+from healfsa.integrations.transformers.left_out import NOTHING_LEFT_OUT, Asked, LeftOut, end, own_loop
 from healfsa.integrations.transformers.processors import HealingLogitsProcessor, as_engine
 from healfsa.integrations.transformers.prompts import Prepared, pad_rows
+from healfsa.integrations.transformers.refusals import conflict
+from healfsa.integrations.transformers.stopping import StopAtBudget, StopAtStrings
+from healfsa.integrations.transformers.streaming import Rest
 
 
 class HealedDecoding:
@@ -46,16 +55,31 @@ class HealedDecoding:
     its rest follow. With ``same_prompt=False`` the ids are the kept and the generated ones, and scores that are asked
     for are theirs: their text begins with the prompt, but the place where the given ids ended may lie inside a token.
 
+    Budgets are those of `generate`: each row may have `max_new_tokens` (or what `max_length` leaves behind the given
+    ids, padding included) behind its prompt; tokens that spell the prompt's tail again take the place of those that
+    were given back, and where they are more, they come on top. 0 gives the given ids back.
+
+    A streamer sees the given ids (as transformers shows them), then the ids behind them; its `end` is called whatever
+    happens. `stop_strings` are searched in what follows the prompt, and need no tokenizer. Where other processors or
+    options forbid all that the grammar allows, `PromptError` is raised.
+
     Examples
     --------
     >>> loop = HealedDecoding(engine)  # doctest: +SKIP
     >>> model.generate(ids, custom_generate=loop, grammar=healfsa.regex("..."))  # doctest: +SKIP
     """
 
+    heals = True
+    __signature__ = Asked()
+
     def __init__(self, engine: healfsa.Engine, start_id: int | None = None, same_prompt: bool = True) -> None:
         self._engine = as_engine(engine)
         self._same_prompt = same_prompt
         self._start_id = None if start_id is None else as_id(start_id)
+        if self._start_id is not None and not 0 <= self._start_id < engine.vocabulary.size:
+            raise VocabularyError(
+                f"start_id {start_id} is not in the vocabulary", hint=f"an id from 0 to {engine.vocabulary.size - 1}"
+            )
 
     def __call__(
         self,
@@ -70,48 +94,104 @@ class HealedDecoding:
         grammar: Any = None,
         heal: str | int = "auto",
         prefill: Any = None,
+        left_out: LeftOut = NOTHING_LEFT_OUT,
         **model_kwargs: Any,
     ) -> Any:
         """Run the loop that the generation config asks for on the cut prompts."""
+        streamer = streamer if streamer is not None else left_out.streamer
+        try:
+            return self._run(
+                model, input_ids, list(logits_processor), list(stopping_criteria), generation_config, synced_gpus,
+                streamer, grammar, heal, prefill, left_out, model_kwargs,
+            )  # fmt: skip
+        except BaseException:
+            end(streamer)
+            raise
+
+    def _run(
+        self, model: Any, given: torch.Tensor, processors: list[Any], criteria: list[Any], config: Any,
+        synced_gpus: bool, streamer: Any, grammar: Any, heal: str | int, prefill: Any, left_out: LeftOut,
+        model_kwargs: dict[str, Any],
+    ) -> Any:  # fmt: skip
         if isinstance(heal, str) and heal == "exact":
             raise PromptError(
                 "this loop heals by masks, which do not give exact weights",
                 hint="call generate(..., heal='exact') of healfsa.integrations.transformers",
             )
-        loop = _loop(model, generation_config)
-        copies = max(generation_config.num_beams, generation_config.num_return_sequences)
-        cut = self._cut(input_ids, model_kwargs.get("attention_mask"), copies, heal, prefill, generation_config)
+        if model_kwargs.get("inputs_embeds") is not None:
+            raise PromptError("embeddings cannot be healed: their text is not known", hint="give input_ids alone")
         if _cached(model_kwargs) > 0:
             raise PromptError("a prompt that is partly cached cannot be cut", hint="pass no cache")
+        loop = _loop(model, config)
+        copies = max(config.num_beams, config.num_return_sequences)
+        cut = self._cut(given, model_kwargs.get("attention_mask"), copies, heal, prefill, config)
+        prompts = given[::copies]
+        if left_out.nothing:
+            end(streamer)
+            found: Any = prompts.repeat_interleave(config.num_return_sequences, 0)
+            return GenerateDecoderOnlyOutput(sequences=found) if config.return_dict_in_generate else found
         model_kwargs["attention_mask"] = cut.attention_mask.repeat_interleave(copies, 0)
         model_kwargs["position_ids"] = (model_kwargs["attention_mask"].cumsum(-1) - 1).clamp(min=0)
-        width = cut.input_ids.shape[1]
+        longest = [config.max_length, *(each.max_length for each in criteria if isinstance(each, MaxLengthCriteria))]
+        width, new = cut.input_ids.shape[1], min(longest) - given.shape[1]
         processor = HealingLogitsProcessor(self._engine, cut.boundaries, grammar, prompt_width=width)
-        processor.add_up_ends(generation_config.num_beams, generation_config.eos_token_id)
+        processor.add_up_ends(config.num_beams, config.eos_token_id)
+        config.max_length = _longest(model_kwargs, width + max(most(each, new) for each in cut.boundaries))
+        limits = [partial(self._limit, boundary, new) for boundary in cut.boundaries]
+        kept = [each for each in criteria if not isinstance(each, MaxLengthCriteria)]
+        kept += [MaxLengthCriteria(config.max_length), StopAtBudget(limits, width)]
+        if left_out.stops:
+            starts = [(boundary, ()) for boundary in cut.boundaries]
+            kept.append(StopAtStrings(self._engine.vocabulary, left_out.stops, starts, width))
         found = loop(
             model,
             cut.input_ids.repeat_interleave(copies, 0),
-            logits_processor=LogitsProcessorList([processor, *logits_processor]),
-            stopping_criteria=stopping_criteria,
-            generation_config=generation_config,
+            logits_processor=LogitsProcessorList([processor, *processors, processor.again]),
+            stopping_criteria=StoppingCriteriaList(kept),
+            generation_config=config,
             synced_gpus=synced_gpus,
-            streamer=streamer,
+            streamer=None if streamer is None else Rest(streamer, partial(self._rest, owed=cut.boundaries[0].owed)),
             **model_kwargs,
         )
+        rows = found if isinstance(found, torch.Tensor) else found.sequences
+        self._raise(processor, processors, rows[:, width:].tolist(), config)
         if not self._same_prompt:
             return found
+        rows = self._behind_given(rows, prompts, cut, limits, config)
         if isinstance(found, torch.Tensor):
-            return self._behind_given(found, input_ids[::copies], cut, generation_config)
-        found.sequences = self._behind_given(found.sequences, input_ids[::copies], cut, generation_config)
+            return rows
+        found.sequences = rows
         return found
 
-    def _behind_given(self, found: torch.Tensor, given: torch.Tensor, cut: Prepared, config: Any) -> torch.Tensor:
+    def _limit(self, boundary: Any, new: int, ids: list[int]) -> int:
+        """Return how many ids a row may have that begins with `ids`, for `new` tokens of its own."""
+        return limit(self._engine.vocabulary, boundary, ids, new)
+
+    def _raise(self, processor: HealingLogitsProcessor, others: list[Any], rows: list[list[int]], config: Any) -> None:
+        """Raise what went wrong in a row; of beams, only where there is no other."""
+        for failure in processor.errors.values():
+            raise failure
+        ends = set(self._engine.vocabulary.eos_ids)
+        each = config.num_return_sequences
+        wrong = []
+        for k, row in enumerate(rows):
+            last = next((i for i, token_id in enumerate(row) if token_id in ends), len(row))
+            wrong.append(last < len(row) and processor.conflicts_at(k // each, row[:last]))
+        at_a_time = each if config.num_beams > 1 else 1
+        if any(all(wrong[k : k + at_a_time]) for k in range(0, len(wrong), at_a_time)):
+            names = dict.fromkeys(type(other).__name__ for other in others)
+            raise conflict([name for name in names if not name.endswith(("Warper", "Normalization"))])
+
+    def _behind_given(
+        self, found: torch.Tensor, given: torch.Tensor, cut: Prepared, limits: list[Any], config: Any
+    ) -> torch.Tensor:
         """Return the rows with the given ids in place of the kept ones and of those that spell the owed bytes."""
         each, width = found.shape[0] // given.shape[0], cut.input_ids.shape[1]
-        rows = [
-            given[k // each].tolist() + self._rest(row[width:].tolist(), cut.boundaries[k // each].owed)
-            for k, row in enumerate(found)
-        ]
+        rows = []
+        for k, row in enumerate(found[:, width:].tolist()):
+            prompt = k // each
+            rest = self._rest(row[: limits[prompt](row)], owed=cut.boundaries[prompt].owed)
+            rows.append(given[prompt].tolist() + rest)
         pad, longest = self._pad(config), max(map(len, rows))
         return torch.tensor([row + [pad] * (longest - len(row)) for row in rows], device=found.device)
 
@@ -156,10 +236,16 @@ def _loop(model: Any, config: Any) -> Any:
         or config.penalty_alpha is not None
         or config.dola_layers is not None
     ):
-        raise PromptError(
-            "this decoding has a loop of its own", hint="pass a HealingLogitsProcessor in place of the loop"
-        )
+        raise own_loop()
     return type(model)._beam_search if config.num_beams > 1 else type(model)._sample
+
+
+def _longest(model_kwargs: dict[str, Any], wanted: int) -> int:
+    """Return a length of rows that a cache of fixed size can hold: it was made before the prompts were cut."""
+    cache = model_kwargs.get("cache", model_kwargs.get("past_key_values"))
+    longest = getattr(cache, "get_max_length", None)
+    room = -1 if longest is None else int(longest())
+    return wanted if room < 0 else min(wanted, room + 1)
 
 
 def _cached(model_kwargs: dict[str, Any]) -> int:

@@ -18,8 +18,10 @@ from healfsa.healing import stop_strings
 from healfsa.integrations.loop import budget as budget_of
 from healfsa.integrations.loop import one_a_prompt
 from healfsa.integrations.transformers.calls import Call, Generation
+from healfsa.integrations.transformers.exact import counted, option
 from healfsa.integrations.transformers.processors import as_engine
 from healfsa.integrations.transformers.prompts import is_single, prepare
+from healfsa.integrations.transformers.refusals import ONE, check
 from healfsa.integrations.transformers.streaming import stream_pieces
 
 
@@ -31,20 +33,14 @@ class Generator:
     model : transformers model with a language-model head
     tokenizer : transformers fast tokenizer
     engine : Engine, optional
-        Made from the tokenizer if it is not given.
+        Made from the tokenizer if it is not given; refused if its ids are not those of the tokenizer.
     """
 
     def __init__(self, model: Any, tokenizer: Any, engine: healfsa.Engine | None = None) -> None:
-        if not all(hasattr(model, name) for name in ("generate", "get_output_embeddings", "config")):
-            raise HealFSAError(
-                f"a transformers model that generates is needed, not {type(model).__name__}",
-                hint="load one, for example with healfsa.models.load()",
-            )
-        if not hasattr(tokenizer, "eos_token_id") or not hasattr(tokenizer, "pad_token_id"):
-            raise VocabularyError(f"a transformers tokenizer is needed, not {type(tokenizer).__name__}")
+        _check_parts(model, tokenizer)
         self.model = model
         self.tokenizer = tokenizer
-        self.engine = engine_for(model, tokenizer) if engine is None else as_engine(engine)
+        self.engine = engine_for(model, tokenizer) if engine is None else _of_tokenizer(as_engine(engine), tokenizer)
 
     def generate(
         self,
@@ -53,7 +49,7 @@ class Generator:
         *,
         heal: str | int = "auto",
         prefill: Any = None,
-        max_new_tokens: int = 256,
+        max_new_tokens: int | None = None,
         stop: str | Sequence[str] = (),
         parse_special: bool = True,
         details: bool = False,
@@ -63,7 +59,8 @@ class Generator:
         """Continue each prompt; parameters and result as in `generate` of this module."""
         single = is_single(prompts)
         batch = [prompts] if single else list(prompts)
-        call = self._call(batch, grammar, heal, prefill, parse_special, max_new_tokens, stop, over)
+        new = self._budget(max_new_tokens, generate_kwargs)
+        call = self._call(batch, grammar, heal, prefill, parse_special, new, stop, over)
         found = call.run(self._pad_id(), generate_kwargs)
         results = found if details else [_text(each) for each in found]
         return results[0] if single and len(results) == 1 else results
@@ -75,7 +72,7 @@ class Generator:
         *,
         heal: str | int = "auto",
         prefill: Any = None,
-        max_new_tokens: int = 256,
+        max_new_tokens: int | None = None,
         stop: str | Sequence[str] = (),
         parse_special: bool = True,
         over: str = "canonical",
@@ -84,10 +81,16 @@ class Generator:
         """Yield the continuation of one prompt in pieces; see `stream` of this module."""
         if not is_single(prompt):
             raise PromptError("a stream continues one prompt", hint="call generate for a batch")
-        call = self._call([prompt], grammar, heal, prefill, parse_special, max_new_tokens, stop, over)
+        if generate_kwargs.get("streamer") is not None:
+            raise PromptError("a stream is read where it is made", hint="call generate with streamer=")
+        for name in ONE:
+            if counted(self.model, generate_kwargs, name) > 1:
+                raise PromptError(f"a stream is one sequence, {name} asks for more", hint=f"{name}=1, or call generate")
+        new = self._budget(max_new_tokens, generate_kwargs)
+        call = self._call([prompt], grammar, heal, prefill, parse_special, new, stop, over)
 
         def run(streamer: Any, criterion: Any) -> None:
-            criteria = [*generate_kwargs.get("stopping_criteria", []), criterion]
+            criteria = [*(generate_kwargs.get("stopping_criteria") or ()), criterion]
             options = generate_kwargs | {"streamer": streamer, "stopping_criteria": criteria}
             for each in call.run(self._pad_id(), options):
                 _text(each)
@@ -105,7 +108,6 @@ class Generator:
         stops: Any,
         over: str,
     ) -> Call:
-        new = budget_of(budget)
         if over not in ("canonical", "all"):
             raise PromptError(f"covers are over 'canonical' or 'all', not {shown(over)}")
         grammars = self._grammars(grammar, len(batch))
@@ -115,7 +117,17 @@ class Generator:
             heal=heal, prefill=tails, parse_special=parse_special, device=self.model.device,
         )  # fmt: skip
         exact = isinstance(heal, str) and heal == "exact"
-        return Call(self.model, self.engine, prepared, grammars, new, stop_strings(stops), over if exact else None)
+        return Call(self.model, self.engine, prepared, grammars, budget, stop_strings(stops), over if exact else None)
+
+    def _budget(self, given: Any, options: dict[str, Any]) -> int:
+        """Return the budget: as given, else as a generation config has it, else 256; refuse options that cannot be."""
+        check(self.model, options)
+        if given is None:
+            given = option(self.model, options, "max_new_tokens", None)
+            config = options.get("generation_config")
+            if given is None and (options.get("max_length") or getattr(config, "max_length", None)) is not None:
+                raise PromptError("max_length counts the prompt, which is cut here", hint="say max_new_tokens")
+        return budget_of(256 if given is None else given)
 
     def _grammars(self, grammar: Any, n: int) -> list[Any]:
         grammars = one_a_prompt(grammar, n, "grammars")
@@ -144,8 +156,9 @@ def generate(model: Any, tokenizer: Any, prompts: Any, grammar: Any = None, **op
         ends behind the prompt) is drawn with the model's own weights, not renormalised step by step.
     prefill : str or bytes, or a list with one a prompt
         The tail of the prompt that already lies inside the grammar.
-    max_new_tokens : int
-        Budget, counted as without healing (tokens that re-spell the prompt's tail come on top). Default 256.
+    max_new_tokens : int, optional
+        Budget, counted as without healing (tokens that re-spell the prompt's tail come on top). Default: that of
+        `generation_config`, then of the model's generation config, then 256.
     stop : str or sequence of str
         End before the first of these; matched only on what follows the prompt.
     parse_special : bool
@@ -182,8 +195,39 @@ def stream(model: Any, tokenizer: Any, prompt: Any, grammar: Any = None, **optio
 
 def engine_for(model: Any, tokenizer: Any) -> healfsa.Engine:
     """Return an engine as wide as the model's scores; that of the same tokenizer is used again."""
+    _check_parts(model, tokenizer)
     width = model.get_output_embeddings().weight.shape[0] if model.get_output_embeddings() else model.config.vocab_size
     return _engine(tokenizer, int(width), _eos_ids(model, tokenizer))
+
+
+def _check_parts(model: Any, tokenizer: Any) -> None:
+    """Refuse what is no model that generates, or no tokenizer."""
+    if not all(hasattr(model, name) for name in ("generate", "get_output_embeddings", "config")):
+        raise HealFSAError(
+            f"a transformers model that generates is needed, not {type(model).__name__}",
+            hint="the model comes first, then its tokenizer; healfsa.models.load() loads two for examples",
+        )
+    if not hasattr(tokenizer, "eos_token_id") or not hasattr(tokenizer, "pad_token_id"):
+        raise VocabularyError(
+            f"a transformers tokenizer is needed, not {type(tokenizer).__name__}",
+            hint="transformers.AutoTokenizer.from_pretrained(...)",
+        )
+
+
+def _of_tokenizer(engine: healfsa.Engine, tokenizer: Any) -> healfsa.Engine:
+    """Return an engine as it is; it must write each id as the tokenizer does."""
+    have = engine.vocabulary
+    own = _engine(tokenizer, have.size, have.eos_ids).vocabulary
+    if own.fingerprint == have.fingerprint:
+        return engine
+    for token_id in range(have.size):
+        if own.bytes_of(token_id) != have.bytes_of(token_id):
+            raise VocabularyError(
+                f"the engine is of another tokenizer: its token {token_id} is {shown(have.bytes_of(token_id))}, "
+                f"here it is {shown(own.bytes_of(token_id))}",
+                hint="engine_for(model, tokenizer)",
+            )
+    return engine
 
 
 def _eos_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:

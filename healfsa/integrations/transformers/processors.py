@@ -19,8 +19,10 @@ from transformers import LogitsProcessor
 
 import healfsa
 from healfsa.arguments import shown, whole
-from healfsa.errors import HealFSAError, MaskShapeError
+from healfsa.errors import HealFSAError, MaskShapeError, PromptError
 from healfsa.integrations.history import ID_TYPE, Histories, allow_only
+
+FAINT = -1e4  # the score of the only way out of a row: finite in every dtype, and worse than any beam's
 
 
 class _HistoryProcessor(LogitsProcessor):
@@ -29,6 +31,7 @@ class _HistoryProcessor(LogitsProcessor):
     Where `prompt_width` is None it is the width of the first call; a call whose rows do not continue those seen before
     starts a new generation, so that one processor can serve several. (Give the width, or call `reset`, where a prompt
     repeats what was generated before.) `errors` holds what went wrong, by prompt: such a row ends, the others go on.
+    A row of which other processors have ruled out all that is allowed ends, too (see `conflicts_at`).
     """
 
     supports_continuous_batching = False
@@ -45,10 +48,14 @@ class _HistoryProcessor(LogitsProcessor):
         self._adds_up = False
         self.errors: dict[int, HealFSAError] = {}
         self._prompt: torch.Tensor | None = None
+        self._kept: tuple[tuple[int, ...], ...] = ()
+        self._checked = False
+        self._conflicts: set[tuple[int, bytes]] = set()
+        self._mask: tuple[Any, list[tuple[int, bytes] | None]] | None = None
 
     def reset(self) -> None:
         """Forget where the last generation began."""
-        self._prompt = None
+        self._prompt, self._checked = None, False
 
     def add_up_ends(self, num_beams: int, eos_ids: int | Sequence[int] | None) -> None:
         """Say how the loop searches and what it ends at.
@@ -77,17 +84,38 @@ class _HistoryProcessor(LogitsProcessor):
         if scores.shape[-1] != width:
             hint = f"Vocabulary.from_tokenizer(tokenizer, vocab_size={scores.shape[-1]})"
             raise MaskShapeError("the scores are not as wide as the vocabulary", width, scores.shape[-1], hint=hint)
-        matchers = self.matchers(input_ids)
+        keys, matchers = self._places(input_ids)
         bitmask = healfsa.allocate_bitmask(len(matchers), width)
         for row, matcher in enumerate(matchers):
-            self._fill(bitmask, row, matcher, row * len(self._histories) // len(matchers))
+            self._fill(bitmask, row, matcher, keys[row][0])
+        live = [
+            None if matcher is None or key[0] in self.errors else key
+            for key, matcher in zip(keys, matchers, strict=True)
+        ]
+        self._mask = torch.from_numpy(bitmask).to(scores.device), live
+        return self.again(input_ids, scores)
+
+    def again(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Return `scores` under the mask of the last call, which was of the same ids: other processors came between."""
+        if self._mask is None:
+            return self(input_ids, scores)
+        bitmask, live = self._mask
         scores = scores.clone()
-        healfsa.apply_bitmask(scores, torch.from_numpy(bitmask).to(scores.device))
+        healfsa.apply_bitmask(scores, bitmask)
         ends = list(self._engine.vocabulary.eos_ids)
         if self._adds_up:
             scores[:, ends[0]] = scores[:, ends].logsumexp(-1)
             scores[:, ends[1:]] = -torch.inf
+        for row in (~(scores > -torch.inf).any(-1)).nonzero().flatten().tolist():
+            if (key := live[row]) is not None:
+                self._conflicts.add(key)
+            scores[row] = -torch.inf  # whatever it held: NaN, where others computed with nothing
+            scores[row, ends[:1]] = FAINT
         return scores
+
+    def conflicts_at(self, prompt: int, ids: Sequence[int]) -> bool:
+        """Say whether other processors had ruled out all that was allowed behind the prompt and `ids`."""
+        return (prompt, np.array(ids, ID_TYPE).tobytes()) in self._conflicts
 
     def _fill(self, bitmask: np.ndarray, row: int, matcher: Any | None, prompt: int) -> None:
         """Fill one row; what goes wrong is kept for its prompt, and ends only this row."""
@@ -106,25 +134,44 @@ class _HistoryProcessor(LogitsProcessor):
 
     def matchers(self, input_ids: torch.Tensor) -> list[Any | None]:
         """Return each row's matcher; None where the row has ended or holds a token that was not allowed."""
+        return self._places(input_ids)[1]
+
+    def _places(self, input_ids: torch.Tensor) -> tuple[list[tuple[int, bytes]], list[Any | None]]:
+        """Return each row's prompt and history, and its matcher."""
         rows, prompts = input_ids.shape[0], len(self._histories)
         if rows % prompts:
             raise MaskShapeError("rows do not divide evenly among the prompts", f"a multiple of {prompts}", rows)
-        histories = self._rows(input_ids)
-        found = [self._histories.matcher(row * prompts // rows, history) for row, history in enumerate(histories)]
+        keys = [(row * prompts // rows, history) for row, history in enumerate(self._rows(input_ids))]
+        found = [self._histories.matcher(*key) for key in keys]
         self._histories.forget(max(64, 8 * rows))
-        return found
+        return keys, found
 
     def _rows(self, input_ids: torch.Tensor) -> list[bytes]:
         """Return each row's history, finding out first whether a new generation has begun."""
         if self.prompt_width is not None:
+            if not self._checked:
+                self._check_kept(input_ids[:, : self.prompt_width])
             return _behind(input_ids, self.prompt_width)
         if self._prompt is not None and _same_prompt(input_ids, self._prompt):
             rows, prompts = input_ids.shape[0], len(self._histories)
             found = _behind(input_ids, self._prompt.shape[1])
             if all(self._histories.knows(row * prompts // rows, history) for row, history in enumerate(found)):
                 return found
+        self._check_kept(input_ids)
         self._prompt = input_ids
         return _behind(input_ids, input_ids.shape[1])
+
+    def _check_kept(self, prompts: torch.Tensor) -> None:
+        """Refuse rows that do not hold the ids that were kept of their prompt (padding may stand on either side)."""
+        rows = prompts.cpu().numpy().astype(ID_TYPE, copy=False)
+        for number, row in enumerate(rows if self._kept else ()):
+            kept = self._kept[number * len(self._kept) // len(rows)]
+            if np.array(kept, ID_TYPE).tobytes() not in np.ascontiguousarray(row).tobytes():
+                raise PromptError(
+                    f"row {number} does not begin with the kept ids of the prompt that this processor was made for",
+                    hint="give the model `healed.input_ids`, and each prompt a processor of its own",
+                )
+        self._checked = True
 
 
 class ConstrainedLogitsProcessor(_HistoryProcessor):
@@ -174,6 +221,7 @@ class HealingLogitsProcessor(_HistoryProcessor):
             raise MaskShapeError("grammars and prompts differ in number", len(boundaries), len(grammars))
         pairs = zip(grammars, boundaries, strict=True)
         super().__init__(engine, [as_engine(engine).matcher(each, prompt=cut) for each, cut in pairs], prompt_width)
+        self._kept = tuple(cut.keep for cut in boundaries)
 
     @classmethod
     def of_matchers(

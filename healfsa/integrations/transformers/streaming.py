@@ -101,6 +101,37 @@ class Handover(BaseStreamer):
         self._inner.end()
 
 
+class Rest(BaseStreamer):
+    """Hands on the ids behind the prompt, without those that only spell it again.
+
+    Parameters
+    ----------
+    inner : BaseStreamer
+        It has seen the prompt.
+    rest : callable
+        From the ids of a row: those behind the prompt.
+    """
+
+    def __init__(self, inner: Any, rest: Callable[[list[int]], list[int]]) -> None:
+        self._inner, self._rest = inner, rest
+        self._ids: list[int] = []
+        self._begun = False
+
+    def put(self, value: torch.Tensor) -> None:
+        """Take the ids of one step."""
+        new = value.reshape(-1).tolist()
+        if not self._begun:
+            self._ids += new
+            new = self._rest(self._ids)
+            self._begun = bool(new)
+        for token_id in new:
+            self._inner.put(torch.tensor([token_id]))
+
+    def end(self) -> None:
+        """Pass on the end."""
+        self._inner.end()
+
+
 class _Left(StoppingCriteria):
     """True for every row once nobody reads any more."""
 
