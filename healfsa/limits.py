@@ -58,3 +58,12 @@ class Limits:
 
 USUAL = Limits()
 """The bounds where none are given."""
+
+
+def limits_of(value: Limits | None) -> Limits:
+    """Return the limits that were given, or the usual ones; anything else is a `HealFSAError`."""
+    if value is None:
+        return USUAL
+    if not isinstance(value, Limits):
+        raise HealFSAError(f"limits are a healfsa.Limits, not {shown(value)}", hint="healfsa.Limits(seconds=5)")
+    return value

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from healfsa.arguments import shown, whole
+from healfsa.arguments import number, shown, whole
 from healfsa.engine.batch import Batch
 from healfsa.engine.bitmask import allocate_bitmask
 from healfsa.engine.matcher import Matcher
@@ -24,7 +24,7 @@ from healfsa.grammar.blame import blamed
 from healfsa.healing import Boundary, heal
 from healfsa.index import AnyText, Index, Masks, RowPool, Tables
 from healfsa.index.eager import MAX_BYTES, MAX_STATES
-from healfsa.limits import USUAL, Limits
+from healfsa.limits import Limits, limits_of
 from healfsa.vocab import Vocabulary
 
 CACHE_BYTES = 256 << 20
@@ -68,13 +68,11 @@ class Engine:
                 f"an engine needs a Vocabulary, not {type(vocabulary).__name__}",
                 hint="make one with healfsa.Vocabulary.from_tokenizer(tokenizer)",
             )
-        if limits is not None and not isinstance(limits, Limits):
-            raise HealFSAError(f"limits are a healfsa.Limits, not {shown(limits)}")
         bound = whole(cache_bytes)
         if bound is None or bound < 0:
             raise HealFSAError(f"cache_bytes is a number of bytes, 0 or more, not {shown(cache_bytes)}")
         self.vocabulary = vocabulary
-        self.limits = limits or USUAL
+        self.limits = limits_of(limits)
         self.cache_bytes = cache_bytes = bound
         self._tables = Tables(vocabulary)
         self._pool = RowPool(cache_bytes)
@@ -112,7 +110,14 @@ class Engine:
             The vocabulary's tokens cannot write any text of it.
         LimitExceeded
             It needs more than the engine's limits; with `eager`, more than the bounds above.
+        HealFSAError
+            `eager` is no truth value, or a bound no whole number above zero.
         """
+        if eager is not False or eager_states is not MAX_STATES or eager_bytes is not MAX_BYTES:
+            if not isinstance(eager, bool):
+                raise HealFSAError(f"eager must be True or False, not {shown(eager)}")
+            eager_states = number("eager_states", eager_states, HealFSAError, least=1)
+            eager_bytes = number("eager_bytes", eager_bytes, HealFSAError, least=1)
         index = self._compiled(grammar)
         if eager:
             index.tabulate(eager_states, eager_bytes)

@@ -195,6 +195,8 @@ class Distinct(Expression):
     same: Callable[[bytes], Expression | bytes] = field(repr=False)
 
 
+NO_BOUND = 1 << 28
+"""Counts from here on are beyond counting: no least number of parts, and as a greatest number the same as None."""
 NOTHING = Nothing()
 EMPTY = Empty()
 ANY_BYTE = Bytes(ALL_BYTES)

@@ -295,3 +295,15 @@ def test_what_makes_no_engine(engine):
     ):
         with pytest.raises(HealFSAError):
             call()
+
+
+@pytest.mark.parametrize("value", [*NO_NUMBERS, 0, -1], ids=repr)
+def test_what_is_no_bound_of_a_table(engine, value):
+    grammar = healfsa.regex("a{1,3}")
+    engine.compile(grammar, eager=True)
+    for name in ("eager_states", "eager_bytes"):
+        with pytest.raises(HealFSAError, match=name):
+            engine.compile(grammar, eager=True, **{name: value})
+    if not isinstance(value, bool):
+        with pytest.raises(HealFSAError, match="eager must be"):
+            engine.compile(grammar, eager=value)

@@ -11,6 +11,7 @@ import unicodedata
 import pytest
 from oracle import matches
 
+from healfsa.errors import RegexSyntaxError, UnsupportedFeature
 from healfsa.grammar import expression as ex
 from healfsa.grammar.regex import charset, compile_pattern, to_expression
 from healfsa.grammar.regex.names import every_character, python_class, search_all
@@ -113,3 +114,61 @@ def test_classes_that_differ_in_ascii_share_the_rest():
     assert one.parts[-1] is code_points(many)
     assert all(matches(two, character.encode()) for character in "01a\x7f\x80\u0300\u0400\u0589")
     assert not any(matches(two, character.encode()) for character in "25`\u0301\u0402\u058e")
+
+
+PROPERTIES = [
+    r"\p{Lu}", r"\P{Lu}", r"\p{Lt}", r"[\p{Lu}]", r"[^\p{Lu}]", r"[^\P{Ll}]", r"\P{^Lu}", r"\p{Lowercase}",
+    r"\p{Greek}", r"[\p{Lu}1]", r"[\P{Lu}1]", r"[^\P{Lu}1]", r"[\p{Lt}\p{Nd}]", r"[\p{Lu}K]", r"[\P{Greek}x]",
+    r"[iI\p{Nd}]",
+]  # fmt: skip
+
+
+def assert_as_the_package(pattern):
+    package = pytest.importorskip("regex")
+    text = every_character()
+    found = set(package.compile(pattern, package.IGNORECASE | package.VERSION0).findall(text))
+    ours = {chr(c) for low, high in members(pattern, "i") for c in range(low, high + 1)} - set(
+        map(chr, range(0xD800, 0xE000))
+    )
+    assert ours == found
+    assert members(f"(?i:{pattern})", "") == members(pattern, "i")
+
+
+@pytest.mark.parametrize("pattern", [r"\P{Lu}", r"[\P{Lt}1]"])
+def test_properties_in_any_case_are_those_of_the_regex_package(pattern):
+    assert_as_the_package(pattern)
+    assert members(f"(?-i:{pattern})", "i") == members(pattern, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pattern", PROPERTIES)
+def test_more_properties_in_any_case(pattern):
+    assert_as_the_package(pattern)
+
+
+def test_hints_on_properties_can_be_followed():
+    for name, hint in (
+        ("Script=Foo", "Greek"),
+        ("Script=greek", r"\p{Script=Greek}"),
+        ("gx=Lu", "gc"),
+        ("gc=Foo", "Lu"),
+    ):
+        with pytest.raises(RegexSyntaxError) as caught:
+            compile_pattern(rf"\p{{{name}}}", "ecma")
+        assert hint in caught.value.hint and "Script=Script" not in caught.value.hint
+
+
+@pytest.mark.parametrize(("pattern", "span"), [(r"a\U99999999", (1, 11)), (r"\\[\UFFFFFFFF]", (3, 13))])
+def test_escapes_beyond_an_int(pattern, span):
+    with pytest.raises(RegexSyntaxError, match="bad escape") as caught:
+        compile_pattern(pattern)
+    assert caught.value.span == span
+
+
+@pytest.mark.parametrize(
+    ("pattern", "dialect"), [("ba{300000000}", "python"), ("ba{300000000,}+", "python"), ("ba{300000000,}", "ecma")]
+)
+def test_rounds_beyond_counting(pattern, dialect):
+    with pytest.raises(UnsupportedFeature) as caught:
+        compile_pattern(pattern, dialect)
+    assert caught.value.span[0] == 2

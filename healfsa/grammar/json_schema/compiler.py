@@ -19,7 +19,8 @@ from typing import Any
 
 from healfsa.errors import EmptyLanguage, LimitExceeded, SchemaLoop, UnsupportedFeature
 from healfsa.grammar import expression as ex
-from healfsa.grammar.json_schema import drafts, keywords_scalar, leaves, numbers, unique
+from healfsa.grammar.json_schema import drafts, keywords_scalar, leaves, unique
+from healfsa.grammar.json_schema.bystanders import WATCHED, idle
 from healfsa.grammar.json_schema.clock import Clock
 from healfsa.grammar.json_schema.direct import Direct
 from healfsa.grammar.json_schema.emit import Emitter
@@ -40,7 +41,7 @@ from healfsa.grammar.json_schema.nodes import (
 from healfsa.grammar.json_schema.objects import KeyTest, Objects, Said
 from healfsa.grammar.json_schema.refs import Place, References
 from healfsa.grammar.json_schema.report import ReportEntry, partly
-from healfsa.grammar.json_schema.shapes import EVERYTHING, NONE, Algebra, Shape
+from healfsa.grammar.json_schema.shapes import EVERYTHING, NONE, Algebra, Shape, scalars_of
 from healfsa.grammar.json_schema.sources import keys_of, too_deep
 from healfsa.grammar.json_schema.strings_text import StringText, fixed_start
 from healfsa.grammar.json_schema.style import Style
@@ -71,6 +72,7 @@ class Compiler:
         self.clock = Clock(limits)
         self.warn = warn
         self.noting = noting
+        self.watched = keys & WATCHED
         self.references = References(schema, draft, resolver, keys)
         self.track = "unevaluatedProperties" in keys or "unevaluatedItems" in keys  # whether annotations count
         self.writer = writer_of(style)
@@ -165,6 +167,9 @@ class Compiler:
     def _schema(self, node: Leaf) -> Shape:
         place: Place = node.place
         schema, table = place.schema, drafts.TABLES[place.draft]
+        if self.watched and not self.watched.isdisjoint(schema):
+            for keyword, why in idle(schema, place.pointer, place.draft).items():
+                self.note(place, keyword, "annotation", why)
         if "$ref" in schema and place.draft in ("4", "6", "7"):
             return self._keyword(place, "$ref", schema["$ref"], table) or EVERYTHING
         key = None if self.warn else leaves.key_of(place.schema, place.draft, self.writer.style.escapes)
@@ -252,26 +257,11 @@ class Compiler:
         """Return all values that the formulas accept, as formulas; None if there are too many."""
         found: dict[Node, None] = {}
         for node in nodes:
-            members = self._members(self.shape(node), most)
+            members = scalars_of(self.shape(node), most)
             if members is None:
                 return None
-            found |= members
+            found |= {self.formulas.constant(v, repr((type(v).__name__, v))): None for v in members}
         return list(found)
-
-    def _members(self, shape: Shape, most: int) -> dict[Node, None] | None:
-        values: list[Any] = [None] * shape.null + sorted(shape.booleans)
-        for facts in shape.numbers:
-            part = numbers.values(facts, most)
-            if part is None:
-                return None
-            values += part
-        for text in shape.strings:
-            if text.only is None or text.tests:
-                return None
-            values += sorted(text.only)
-        if shape.arrays or shape.objects:
-            return None
-        return {self.formulas.constant(v, repr((type(v).__name__, v))): None for v in values}
 
     # keys
 

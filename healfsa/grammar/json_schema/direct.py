@@ -16,8 +16,10 @@ from typing import Any
 from healfsa.errors import SchemaError
 from healfsa.grammar import expression as ex
 from healfsa.grammar.json_schema import drafts, leaves
+from healfsa.grammar.json_schema.bystanders import idle
 from healfsa.grammar.json_schema.objects import Objects
 from healfsa.grammar.json_schema.refs import Place
+from healfsa.grammar.json_schema.values import MOST_COUNTED
 
 MOST_INLINE = 12  # levels that are written in place; deeper ones become rules, so that nothing recurses deeply
 MOST_CHAIN = 24  # references and alternatives that follow each other with nothing between
@@ -75,7 +77,9 @@ class Direct:
         return self.emitter.described(self.compiler.formulas.leaf(inner))
 
     def _schema(self, schema: dict, place: Place, tokens: Tokens, depth: int, chain: tuple) -> ex.Expression:
-        said = SPEAKING[place.draft].intersection(schema)
+        said, watched = SPEAKING[place.draft].intersection(schema), self.compiler.watched
+        if watched and not watched.isdisjoint(schema):
+            idle(schema, place.at(*tokens), place.draft)
         kind = schema.get("type")
         if "$ref" in said:
             if len(said) > 1 and place.draft not in ("4", "6", "7"):
@@ -215,7 +219,7 @@ def _names(value: Any) -> frozenset[str]:
 def _bounds(least: Any, most: Any) -> tuple[int, int | None]:
     """Return counts that are plainly counts."""
     for bound in (least, most):
-        if bound is not None and (type(bound) is not int or bound < 0):
+        if bound is not None and (type(bound) is not int or not 0 <= bound <= MOST_COUNTED):
             raise NotPlainError
     return least or 0, most
 

@@ -16,7 +16,7 @@ from healfsa.grammar.json_schema.arrays import EVERY, Arrays, Contains
 from healfsa.grammar.json_schema.nodes import TRUE, Node
 from healfsa.grammar.json_schema.refs import Place
 from healfsa.grammar.json_schema.shapes import EVERYTHING, Shape
-from healfsa.grammar.json_schema.values import count, kind
+from healfsa.grammar.json_schema.values import at_most, count, kind
 
 
 def with_arrays(facts: Arrays | None) -> Shape:
@@ -65,7 +65,7 @@ def min_items(compiler, place: Place, value: Any) -> Shape:
 
 def max_items(compiler, place: Place, value: Any) -> Shape:
     """`maxItems`."""
-    return with_arrays(Arrays(most=count(value, place.at("maxItems"), "maxItems")))
+    return with_arrays(Arrays(most=at_most(value, place.at("maxItems"), "maxItems")))
 
 
 def unique_items(compiler, place: Place, value: Any) -> Shape | None:
@@ -82,7 +82,9 @@ def contains(compiler, place: Place, value: Any) -> Shape:
     if place.draft in ("2019-09", "2020-12"):
         schema = place.schema
         least = count(schema.get("minContains", 1), place.at("minContains"), "minContains")
-        most = count(schema["maxContains"], place.at("maxContains"), "maxContains") if "maxContains" in schema else None
+        most = (
+            at_most(schema["maxContains"], place.at("maxContains"), "maxContains") if "maxContains" in schema else None
+        )
     seen_if = (node,) if compiler.track and place.draft == "2020-12" else ()
     return with_arrays(arrays.tidy(Arrays(contains=(Contains(node, least, most),), seen_if=seen_if)))
 

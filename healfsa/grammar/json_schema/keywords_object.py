@@ -19,7 +19,7 @@ from healfsa.grammar.json_schema.objects import Family, KeyTest, Objects, Seen
 from healfsa.grammar.json_schema.refs import Place
 from healfsa.grammar.json_schema.shapes import EVERYTHING, Shape
 from healfsa.grammar.json_schema.strings_text import fixed_words
-from healfsa.grammar.json_schema.values import count, kind
+from healfsa.grammar.json_schema.values import at_most, count, kind
 
 GROUP = ("properties", "patternProperties", "additionalProperties")
 
@@ -121,7 +121,7 @@ def min_properties(compiler, place: Place, value: Any) -> Shape:
 def max_properties(compiler, place: Place, value: Any) -> Shape:
     """`maxProperties`."""
     at = place.at("maxProperties")
-    return with_objects(Objects(most=count(value, at, "maxProperties"), said=compiler.said("most", at)))
+    return with_objects(Objects(most=at_most(value, at, "maxProperties"), said=compiler.said("most", at)))
 
 
 def property_names(compiler, place: Place, value: Any) -> Shape:

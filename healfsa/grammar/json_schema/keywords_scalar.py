@@ -19,7 +19,7 @@ from healfsa.grammar.json_schema.refs import Place
 from healfsa.grammar.json_schema.shapes import EVERYTHING, Shape
 from healfsa.grammar.json_schema.strings import Strings, Test
 from healfsa.grammar.json_schema.strings_text import fixed_words, tree_of
-from healfsa.grammar.json_schema.values import count, kind, number
+from healfsa.grammar.json_schema.values import at_most, count, kind, number
 
 _WHOLE = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 _UNSIGNED = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
@@ -51,6 +51,7 @@ def maximum(compiler, place: Place, value: Any) -> Shape:
 def exclusive_minimum(compiler, place: Place, value: Any) -> Shape | None:
     """`exclusiveMinimum` as a number; as a boolean it belongs to `minimum`."""
     if isinstance(value, bool):
+        _needs(compiler, place, "exclusiveMinimum", "minimum")
         return None
     return with_numbers(low=number(value, place.at("exclusiveMinimum"), "exclusiveMinimum"), low_open=True)
 
@@ -58,8 +59,14 @@ def exclusive_minimum(compiler, place: Place, value: Any) -> Shape | None:
 def exclusive_maximum(compiler, place: Place, value: Any) -> Shape | None:
     """`exclusiveMaximum` as a number; as a boolean it belongs to `maximum`."""
     if isinstance(value, bool):
+        _needs(compiler, place, "exclusiveMaximum", "maximum")
         return None
     return with_numbers(high=number(value, place.at("exclusiveMaximum"), "exclusiveMaximum"), high_open=True)
+
+
+def _needs(compiler, place: Place, keyword: str, other: str) -> None:
+    if other not in place.schema:
+        compiler.note(place, keyword, "annotation", f"no effect without {other}")
 
 
 def multiple_of(compiler, place: Place, value: Any) -> Shape:
@@ -77,7 +84,7 @@ def min_length(compiler, place: Place, value: Any) -> Shape:
 
 def max_length(compiler, place: Place, value: Any) -> Shape:
     """`maxLength`, in code points."""
-    return with_strings(most=count(value, place.at("maxLength"), "maxLength"))
+    return with_strings(most=at_most(value, place.at("maxLength"), "maxLength"))
 
 
 def check_pattern(place: Place, value: Any, *tokens: str) -> None:

@@ -151,9 +151,12 @@ def not_(compiler, place: Place, value: Any) -> Shape:
 def if_(compiler, place: Place, value: Any) -> Shape | None:
     """`if`, with `then` and `else`."""
     schema = place.schema
-    if "then" not in schema and "else" not in schema and not compiler.track:
-        return None
-    condition = compiler.shape(compiler.child(place, value, "if"))
+    node = compiler.child(place, value, "if")
+    if "then" not in schema and "else" not in schema:
+        if not compiler.track:
+            compiler.note(place, "if", "annotation", "no effect without then or else")
+            return None
+    condition = compiler.shape(node)
     then, other = (
         compiler.shape(compiler.child(place, schema[k], k)) if k in schema else EVERYTHING for k in ("then", "else")
     )

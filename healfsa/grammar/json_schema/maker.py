@@ -20,7 +20,7 @@ from healfsa.grammar.json_schema.report import ReportEntry
 from healfsa.grammar.json_schema.sources import read_with_keys
 from healfsa.grammar.json_schema.style import Style, style_of
 from healfsa.grammar.stored import keeps_grammars, kept_expression
-from healfsa.limits import Limits
+from healfsa.limits import Limits, limits_of
 
 _UNSUPPORTED = ("error", "warn")
 
@@ -59,6 +59,8 @@ def json_schema(
         Valid, but not enforceable.
     EmptyLanguage
         No JSON value satisfies the schema.
+    HealFSAError
+        `limits` are no `Limits`.
     LimitExceeded
         Nested too deeply, or not compiled in time.
 
@@ -73,6 +75,7 @@ def json_schema(
         if not callable(resolver):
             raise GrammarError(f"resolver must be a function, not {shown(resolver)}", hint="from a URI to a schema")
         resolver = lru_cache(resolver)
+    limits = limits_of(limits)
     source, text, keys = read_with_keys(schema)
     made = partial(Compiler, source, style_of(style), draft, resolver, on_unsupported == "warn", keys)
     compiler = made(limits=limits)

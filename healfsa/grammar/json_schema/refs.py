@@ -70,14 +70,15 @@ class Place:
 
     def at(self, *tokens: str | int) -> str:
         """Return the pointer of something inside this schema."""
-        return self.pointer + "".join([f"/{token}" if _is_plain(token) else _escaped(token) for token in tokens])
+        return self.pointer + "".join([f"/{token}" if _is_plain(token) else escaped(token) for token in tokens])
 
 
 def _is_plain(token: str | int) -> bool:
     return type(token) is int or ("~" not in token and "/" not in token)  # type: ignore[operator]  # an int went before
 
 
-def _escaped(token: str | int) -> str:
+def escaped(token: str | int) -> str:
+    """Return the step of a JSON pointer to a key or an index."""
     return "/" + str(token).replace("~", "~0").replace("/", "~1")
 
 
@@ -181,9 +182,9 @@ class References:
         try:
             resolved = (place.resolver or self.resolver).lookup(reference)
         except (exceptions.Unresolvable, exceptions.NoSuchResource, exceptions.Unretrievable) as error:
-            raise _unresolved(place, reference, keyword) from error
+            raise _unresolved(place, reference, keyword, error) from (_raised(error) or error)
         except (ValueError, TypeError, AttributeError, KeyError, LookupError) as error:
-            raise _unresolved(place, reference, keyword) from error
+            raise _unresolved(place, reference, keyword, error) from error
         return self._target(place, resolved.contents, resolved.resolver, reference, keyword)
 
     def _local(self, reference: str) -> Any:
@@ -234,7 +235,23 @@ class References:
         return self._target(place, resolved.contents, resolved.resolver, "#", "$recursiveRef")
 
 
-def _unresolved(place: Place, reference: str, keyword: str) -> SchemaError:
+class ResolverError(Exception):
+    """A user's resolver raised; its error is the cause."""
+
+
+def _raised(error: BaseException) -> BaseException | None:
+    """Return what a user's resolver raised, if that is behind `error`."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, ResolverError):
+        found = found.__cause__
+    return None if found is None else found.__cause__
+
+
+def _unresolved(place: Place, reference: str, keyword: str, error: BaseException) -> SchemaError:
+    raised = _raised(error)
+    if raised is not None:
+        message = f"the resolver raised {type(raised).__name__} for {keyword} {reference!r}: {raised}"
+        return SchemaError(message, place.at(keyword), keyword, hint="its own error is the cause of this one")
     remote = not reference.startswith("#")
     hint = "pass resolver=, a function from a URI to a schema" if remote else "check the spelling of the pointer"
     return SchemaError(f"{keyword} {reference!r} points to nowhere", place.at(keyword), keyword, hint=hint)
@@ -245,11 +262,13 @@ def draft_of(schema: Any, default: str, forced: bool) -> str:
     one_of("draft", default, DRAFTS, GrammarError)
     if forced or not isinstance(schema, dict) or not isinstance(schema.get("$schema"), str):
         return default
-    uri = schema["$schema"].rstrip("#").rstrip("/")
-    for name in DRAFTS:
-        if uri.endswith((f"/draft-0{name}/schema", f"/draft/{name}/schema")):
-            return name
-    return default
+    return named_draft(schema["$schema"]) or default
+
+
+def named_draft(uri: str) -> str | None:
+    """Return the draft whose schema has this URI; None where it is no draft's."""
+    uri = uri.rstrip("#").rstrip("/")
+    return next((name for name in DRAFTS if uri.endswith((f"/draft-0{name}/schema", f"/draft/{name}/schema"))), None)
 
 
 def _own_identity(resource: Resource) -> str | None:
@@ -272,7 +291,11 @@ def _retriever(retrieve: Callable[[str], Any] | None, specification: Any) -> Cal
             return known
         if retrieve is None:
             raise exceptions.NoSuchResource(ref=uri)  # type: ignore[call-arg]  # as above
-        return Resource.from_contents(retrieve(uri), default_specification=specification)
+        try:
+            found = retrieve(uri)
+        except Exception as error:  # whatever a user's function raises
+            raise ResolverError(uri) from error
+        return Resource.from_contents(found, default_specification=specification)
 
     return fetch
 

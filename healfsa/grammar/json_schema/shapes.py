@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from typing import Any
 
 from healfsa.errors import UnsupportedFeature
 from healfsa.grammar.json_schema import arrays, numbers, objects, strings
@@ -49,6 +50,21 @@ class Shape:
 
 EVERYTHING = Shape()
 NONE = Shape(False, frozenset(), (), (), (), ())
+
+
+def scalars_of(shape: Shape, most: int) -> list[Any] | None:
+    """Return all values of a shape, where they are plainly scalars and at most `most` numbers in a description."""
+    values: list[Any] = [None] * shape.null + sorted(shape.booleans)
+    for facts in shape.numbers:
+        part = numbers.values(facts, most)
+        if part is None:
+            return None
+        values += part
+    for text in shape.strings:
+        if text.only is None or text.tests:
+            return None
+        values += sorted(text.only)
+    return None if shape.arrays or shape.objects else values
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from importlib import import_module
 from typing import Any
 
 from healfsa.errors import LimitExceeded, MissingExtra, SchemaError
+from healfsa.grammar.json_schema.refs import escaped
 from healfsa.grammar.json_schema.values import kind
 
 MOST_DEPTH = 400
@@ -53,7 +54,9 @@ def read_with_keys(schema: Any) -> tuple[Any, str, set[str]]:
         schema = dict(schema)
     elif not isinstance(schema, bool):
         schema = _from_python(schema)
-    keys = keys_of(schema)
+    keys, tuples = _survey(schema)
+    if tuples:
+        schema = _with_lists(schema)
     return _unwrapped(schema), json.dumps(schema, default=str, separators=(",", ":")), keys
 
 
@@ -61,6 +64,8 @@ def _parse(text: str | bytes) -> tuple[Any, str]:
     try:
         text = text.decode() if isinstance(text, bytes) else text
         schema = _DECODER.decode(text)
+    except _TwiceError:
+        raise _written_twice(text) from None
     except RecursionError:
         raise too_deep(MOST_DEPTH + 1, MOST_DEPTH, "schema text") from None
     except ValueError as error:
@@ -81,16 +86,51 @@ def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse)
+class _TwiceError(Exception):
+    """An object holds a key twice."""
+
+
+class _Pairs(list):
+    """The members of an object, as pairs."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _TwiceError
+    return found
+
+
+def _written_twice(text: str | bytes) -> SchemaError:
+    """Return the error for the first object, from outside, that holds a key twice."""
+    level = [("#", json.loads(text, object_pairs_hook=_Pairs))]
+    for pointer, value in level:  # grows on the way
+        if isinstance(value, _Pairs):
+            known: set[str] = set()
+            for key, inner in value:
+                at = pointer + escaped(key)
+                if key in known:
+                    return SchemaError(f"the key {key!r} is written twice", at, key, hint="leave one of them out")
+                known.add(key)
+                level.append((at, inner))
+        elif isinstance(value, list):
+            level += [(f"{pointer}/{i}", inner) for i, inner in enumerate(value)]
+    raise AssertionError("no key is written twice")
+
+
+_DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse, object_pairs_hook=_object)
 _SCALARS = frozenset((str, bool, types.NoneType, float, Decimal))
 
 
 def keys_of(schema: Any) -> set[str]:
-    """Return the keys of all objects in `schema`; raise an error for what is no JSON, or is nested too deeply.
+    """Return the keys of all objects in `schema`; raise an error for what is no JSON, or is nested too deeply."""
+    return _survey(schema)[0]
 
-    A level at a time, so that nothing recurses.
-    """
+
+def _survey(schema: Any) -> tuple[set[str], bool]:
+    """Return the keys of all objects, and whether there are tuples; a level at a time, so that nothing recurses."""
     keys: set[str] = set()
+    tuples = False
     level = [] if isinstance(schema, bool) else [schema]
     depth = 0
     while level:
@@ -104,12 +144,20 @@ def keys_of(schema: Any) -> set[str]:
                 inner += value.values()
             elif isinstance(value, (list, tuple)):
                 inner += value
+                tuples = tuples or isinstance(value, tuple)
             else:
                 _find_fault(schema)
         level = [value for value in inner if type(value) not in _SCALARS and not _plain(value)]
     if not all(isinstance(key, str) for key in keys):
         _find_fault(schema)
-    return keys
+    return keys, tuples
+
+
+def _with_lists(value: Any) -> Any:
+    """Return a copy with lists for tuples: both are arrays. Nesting is known to be bounded."""
+    if isinstance(value, dict):
+        return {key: _with_lists(inner) for key, inner in value.items()}
+    return [_with_lists(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
 def _find_fault(schema: Any) -> None:

@@ -16,9 +16,11 @@ from fractions import Fraction
 from typing import Any
 
 from healfsa.errors import SchemaError
+from healfsa.grammar.expression import NO_BOUND
 from healfsa.grammar.json_schema.numbers import exact
 
 MOST_DIGITS = 1200
+MOST_COUNTED = NO_BOUND - 2  # with one more, as what a complement asks for, it still is a count
 
 
 def is_number(value: Any) -> bool:
@@ -44,7 +46,16 @@ def count(value: Any, pointer: str, keyword: str) -> int:
     found = number(value, pointer, keyword)
     if found.denominator != 1 or found < 0:
         raise SchemaError(f"{keyword} must be an integer ≥ 0, not {value}", pointer, keyword)
+    if found > MOST_COUNTED and keyword.startswith("min"):
+        hint = f"at most {MOST_COUNTED:,}"
+        raise SchemaError(f"{keyword} is {int(found):,}, more than can be counted", pointer, keyword, hint=hint)
     return int(found)
+
+
+def at_most(value: Any, pointer: str, keyword: str) -> int | None:
+    """Return a count that is an upper bound; None where it is beyond all counts, and so no bound."""
+    found = count(value, pointer, keyword)
+    return None if found > MOST_COUNTED else found
 
 
 def kind(value: Any) -> str:
@@ -55,7 +66,7 @@ def kind(value: Any) -> str:
         return "a boolean"
     if is_number(value):
         return "a number"
-    names: dict[type, str] = {str: "a string", list: "an array", tuple: "an array", dict: "an object"}
+    names: dict[type, str] = {str: "a string", list: "an array", dict: "an object"}
     return names.get(type(value), type(value).__name__)
 
 

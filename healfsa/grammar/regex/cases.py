@@ -73,10 +73,21 @@ def _folding_text() -> str:
 @lru_cache(maxsize=1024)
 def ecma_ignore_case(members: CharSet) -> CharSet:
     """Return all characters whose simple case folding is that of a member."""
-    asked = intersection(members, _folding())
+    return _closed(members, _folding(), _folding_text())
+
+
+@lru_cache(maxsize=1024)
+def package_ignore_case(members: CharSet) -> CharSet:
+    """Return what the `regex` package matches with IGNORECASE for a member of a class: I, İ, i and ı are one there."""
+    return _closed(members, union(_folding(), _TURKIC), _folding_text() + "\u0130\u0131")
+
+
+def _closed(members: CharSet, cased_set: CharSet, text: str) -> CharSet:
+    """Return `members` and what the `regex` package equates with one of them; both others say what has case."""
+    asked = intersection(members, cased_set)
     if not asked:
         return members
     package = unicode_tables()
     spelling = "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in asked)
-    found = package.compile(f"[{spelling}]", package.IGNORECASE | package.VERSION0).findall(_folding_text())
+    found = package.compile(f"[{spelling}]", package.IGNORECASE | package.VERSION0).findall(text)
     return union(members, of_text("".join(found)))

@@ -21,6 +21,7 @@ from healfsa.errors import UnsupportedFeature
 from healfsa.grammar.regex import tree
 from healfsa.grammar.regex.charset import ALL, complement
 from healfsa.grammar.regex.ecma_classes import ClassReader, Scanner
+from healfsa.grammar.regex.exactness import check_count
 from healfsa.grammar.regex.names import ECMA_LINE_ENDS
 from healfsa.grammar.regex.tree import Node
 
@@ -146,6 +147,7 @@ class _Parser:
             counts = least, least if not found[2] else counted(found[3]) if found[3] else None
         if counts[1] is not None and counts[1] < counts[0]:
             raise scan.error("numbers out of order in the quantifier", start, scan.at)
+        check_count(counts[0], scan.text, (start, scan.at))
         greedy = not scan.take("?")
         if not scan.done and (scan.peek() in "*+?" or _COUNT.match(scan.text, scan.at)):
             raise scan.error("nothing to repeat: a quantifier cannot be repeated", scan.at)

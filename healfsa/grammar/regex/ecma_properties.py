@@ -99,6 +99,9 @@ def _category(value: str) -> CharSet:
 
 
 def _hint(text: str) -> str:
+    left, equals, value = text.partition("=")
+    if equals:
+        return _keyed_hint(left, value)
     for key in ("Script", "General_Category"):
         try:
             unicode_property(key, text.title() if key == "Script" else text)
@@ -108,3 +111,16 @@ def _hint(text: str) -> str:
             return f"write \\p{{{key}={text[:1].upper()}{text[1:]}}}"
         return "names are written as Unicode has them"
     return ""
+
+
+def _keyed_hint(key: str, value: str) -> str:
+    if key not in _KEYS:
+        return f"before = stands one of {', '.join(_KEYS)}"
+    written = value.title()
+    try:
+        known = bool(unicode_property(_KEYS[key], written if "Script" in _KEYS[key] else value))
+    except KeyError:
+        known = False
+    if not known:
+        return f"{value!r} is no {_KEYS[key]}; one is {'Greek' if 'Script' in _KEYS[key] else 'Lu'}"
+    return f"write \\p{{{key}={written}}}" if "Script" in _KEYS[key] else "names are written as Unicode has them"

@@ -8,8 +8,9 @@ Cost: O(nodes). Not here: backreferences (the dialects refuse those, they know t
 from __future__ import annotations
 
 from healfsa.errors import UnsupportedFeature
+from healfsa.grammar.expression import NO_BOUND
 from healfsa.grammar.regex import tree
-from healfsa.grammar.regex.places import conditional_span
+from healfsa.grammar.regex.places import conditional_span, count_span
 from healfsa.grammar.regex.tree import Node
 
 
@@ -31,6 +32,18 @@ def _check(node: Node, pattern: str, behind: bool) -> None:
     inside = behind or (isinstance(node, tree.Look) and node.behind)
     for part in tree.children(node):
         _check(part, pattern, inside)
+
+
+def check_count(least: int, pattern: str, span: tuple[int, int] | None = None) -> None:
+    """Raise `UnsupportedFeature` for a repetition that asks for more rounds than can be counted."""
+    if least >= NO_BOUND:
+        raise UnsupportedFeature(
+            f"a repetition of at least {least:,} rounds",
+            pattern=pattern,
+            span=span or count_span(pattern),
+            detail=f"{NO_BOUND - 1:,} can be counted",
+            instead="a smaller number",
+        )
 
 
 def tangled(ways: int) -> UnsupportedFeature:

@@ -80,18 +80,24 @@ def unicode_property(name: str, value: str = "Yes") -> CharSet:
 
 
 @lru_cache(maxsize=512)
-def any_property(text: str) -> CharSet:
-    """Return the characters of what the `regex` package accepts in the braces of `\\p{...}`; errors as above."""
+def any_property(text: str, ignore_case: bool = False) -> CharSet:
+    """Return the characters of what the `regex` package accepts in the braces of `\\p{...}`; errors as above.
+
+    With `ignore_case` they are those that it matches with IGNORECASE: `Lu`, `Ll` and `Lt` are each of them all three,
+    `Uppercase` and `Lowercase` all that has case, and every other property is what it is without.
+    """
     package = unicode_tables()
+    flags = package.VERSION1 | (package.IGNORECASE if ignore_case else 0)
 
     def search() -> CharSet:
         try:
-            pattern = package.compile(f"(\\p{{{text}}}+)", package.VERSION1)
+            pattern = package.compile(f"(\\p{{{text}}}+)", flags)
         except package.error:
             raise KeyError(text) from None
         return search_all(pattern.finditer)
 
-    return kept(("property", package.__version__, text), search)  # found there before the package compiles anything
+    key = ("property", package.__version__, text, "i") if ignore_case else ("property", package.__version__, text)
+    return kept(key, search)  # found there before the package compiles anything
 
 
 def _tables() -> Any:

@@ -23,8 +23,9 @@ from typing import Any
 
 from healfsa.errors import RegexSyntaxError, UnsupportedFeature
 from healfsa.grammar.regex import tree
-from healfsa.grammar.regex.cases import ecma_ignore_case, python_ignore_case
+from healfsa.grammar.regex.cases import python_ignore_case
 from healfsa.grammar.regex.charset import ALL, CharSet, complement, normal, union
+from healfsa.grammar.regex.exactness import check_count
 from healfsa.grammar.regex.hints import hint_for
 from healfsa.grammar.regex.names import NEWLINE, python_class
 from healfsa.grammar.regex.places import backreference_span, count_span
@@ -46,6 +47,9 @@ _IGNORECASE = int(re.IGNORECASE)
 _UNICODE = int(re.UNICODE)
 _DOTALL = int(re.DOTALL)
 _MULTILINE = int(re.MULTILINE)
+_TOO_FAR = re.compile(
+    r"(?<!\\)(?:\\\\)*(\\U[89a-fA-F][0-9a-fA-F]{7})"
+)  # what is no int of C; `re` words the others itself
 _MAY_WARN = re.compile(r"\[\[|--|&&|~~|\|\|")
 _WARNING = threading.Lock()  # the filters of warnings are those of the process
 _PACKAGE = __name__.partition(".")[0]
@@ -92,7 +96,10 @@ def _read(replaced: Replaced, flags: int) -> Any:
     except ValueError as error:  # flags that exclude each other, on the call or in the pattern
         raise RegexSyntaxError(str(error), pattern, (0, len(pattern))) from None
     except OverflowError as error:
-        raise RegexSyntaxError(str(error), pattern, count_span(pattern), hint=hint_for(str(error))) from None
+        found = _TOO_FAR.search(pattern)
+        message = str(error) if found is None else f"bad escape {found[1]}"
+        span = count_span(pattern) if found is None else found.span(1)
+        raise RegexSyntaxError(message, pattern, span, hint=hint_for(message)) from None
 
 
 def _parse(text: str, flags: int) -> Any:
@@ -182,9 +189,8 @@ class _Translator:
         known = [item for item in items[negated:] if not self._is_property(item)]
         named = [self.properties[argument] for code, argument in items[negated:] if self._is_property((code, argument))]
         parts = [self._known(known, flags)] if known else []
-        if named:
-            members = union(*named)
-            parts.append(ecma_ignore_case(members) if flags & _IGNORECASE else members)
+        alone = len(items) - negated == 1
+        parts += [one.members(bool(flags & _IGNORECASE), alone) for one in named]
         return tree.chars(complement(union(*parts)) if negated else union(*parts))
 
     def _is_property(self, item: tuple[Any, Any]) -> bool:
@@ -226,10 +232,12 @@ class _Translator:
 
     def _repeat(self, argument: Any, flags: int, greedy: bool) -> Node:
         least, most, body = argument
+        check_count(least, self.pattern)
         return tree.loop(self.all(body, flags), least, None if most is op.MAXREPEAT else most, greedy)
 
     def _possessive(self, argument: Any, flags: int) -> Node:
         least, most, body = argument
+        check_count(least, self.pattern)
         once = tree.atomic(self.all(body, flags))
         return tree.atomic(tree.loop(once, least, None if most is op.MAXREPEAT else most))
 

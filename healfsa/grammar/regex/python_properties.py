@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from healfsa.errors import RegexSyntaxError
+from healfsa.grammar.regex.cases import package_ignore_case
 from healfsa.grammar.regex.charset import CharSet, complement
 from healfsa.grammar.regex.hints import hint_for
 from healfsa.grammar.regex.names import any_property
@@ -31,6 +32,26 @@ _NUMBERED = re.compile(r"\\[1-9]|\(\?[^:]")  # what counts groups, names them, o
 _FIRST_PRIVATE = 0xF0000
 
 
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One `\\p{...}`, or with `negated` one `\\P{...}`; the name is known to exist."""
+
+    name: str
+    negated: bool
+
+    def members(self, ignore_case: bool = False, alone: bool = True) -> CharSet:
+        """Return its characters, with `ignore_case` as the `regex` package has them.
+
+        A property that stands `alone` is matched in its own way there, one beside other members of a class as the set
+        of its characters in any case. What a negated one matches is in both what the other one does not.
+        """
+        if ignore_case and not alone:
+            members = package_ignore_case(any_property(self.name))
+        else:
+            members = any_property(self.name, ignore_case)
+        return complement(members) if self.negated else members
+
+
 @dataclass(slots=True)
 class Replaced:
     """A pattern without properties.
@@ -41,7 +62,7 @@ class Replaced:
         The pattern as it was given.
     text : str
         The pattern with a character in place of each property.
-    sets : dict of int to CharSet
+    sets : dict of int to Property
         What the characters of properties stand for.
     words : dict of int to tuple of str
         What the characters of groups of words stand for.
@@ -49,7 +70,7 @@ class Replaced:
 
     pattern: str
     text: str = ""
-    sets: dict[int, CharSet] = field(default_factory=dict)
+    sets: dict[int, Property] = field(default_factory=dict)
     words: dict[int, tuple[str, ...]] = field(default_factory=dict)
     _spans: list[tuple[int, int, int]] = field(default_factory=list)  # (offset in text, start and end in pattern)
 
@@ -91,7 +112,7 @@ def replace_properties(pattern: str, words: bool = False) -> Replaced:
         if match[1] is None:
             continue
         code_point = next(unused)
-        found.sets[code_point] = _members(match)
+        found.sets[code_point] = _property(match)
         pieces += [pattern[done : match.start()], chr(code_point)]
         found._spans.append((sum(map(len, pieces)) - 1, *match.span()))
         done = match.end()
@@ -112,14 +133,14 @@ def _replace_words(found: Replaced) -> None:
     found.text = "".join([*pieces, pattern[done:]])
 
 
-def _members(match: re.Match[str]) -> CharSet:
+def _property(match: re.Match[str]) -> Property:
     name = match[3] if match[3] is not None else match[4]
     try:
-        members = any_property(name.strip())
+        any_property(name.strip())
     except KeyError:
         message = f"unknown property {name!r}"
         raise RegexSyntaxError(message, match.string, match.span(), hint=hint_for(message)) from None
-    return complement(members) if (match[1] == "P") != bool(match[2]) else members
+    return Property(name.strip(), (match[1] == "P") != bool(match[2]))
 
 
 def _unused(pattern: str) -> Iterator[int]:
