@@ -168,10 +168,30 @@ def test_stop_strings_need_no_tokenizer(generator):
 
 @pytest.mark.parametrize("options", [
     {"token_healing": True}, {"forced_eos_token_id": 2}, {"prompt_lookup_num_tokens": 3}, {"stop_strings": [3]},
+    {"max_new_tokens": -1}, {"max_new_tokens": "a"},
 ], ids=repr)  # fmt: skip
 def test_what_the_loop_refuses(generator, options):
     with pytest.raises(PromptError):
-        call(generator, "x.re", max_new_tokens=2, tokenizer=generator.tokenizer, **options)
+        call(generator, "x.re", tokenizer=generator.tokenizer, **{"max_new_tokens": 2, **options})
+
+
+def test_a_text_ends_whatever_the_caller_takes_for_its_end(generator):
+    for prompts in (["x.re"], ["x.re", "a longer prompt: x.re"]):
+        options = {"grammar": GRAMMAR, "max_new_tokens": 30, "eos_token_id": 5, "pad_token_id": 7, "do_sample": False}
+        batch = generator.tokenizer(prompts, return_tensors="pt", padding=True)
+        out = generator.model.generate(**batch, custom_generate=HealedDecoding(generator.engine), **options)
+        written = out[:, batch.input_ids.shape[1] :].flatten().tolist()
+        ends = [token_id for token_id in written if token_id in generator.engine.vocabulary.eos_ids]
+        assert len(ends) == len(out)
+
+
+def test_a_grammar_needs_an_end(generator):
+    size = generator.engine.vocabulary.size
+    endless = healfsa.Engine(healfsa.Vocabulary.from_tokenizer(generator.tokenizer, vocab_size=size, eos_ids=[]))
+    with pytest.raises(VocabularyError, match="no end-of-text id"):
+        call(generator, "x.re", HealedDecoding(endless), grammar=GRAMMAR, max_new_tokens=3)
+    with pytest.raises(VocabularyError, match="no end-of-text id"):
+        Generator(generator.model, generator.tokenizer, endless).generate("x.re", GRAMMAR, max_new_tokens=3)
 
 
 def test_embeddings_and_assistants_are_refused(generator):

@@ -28,8 +28,8 @@ from healfsa.integrations.start import start_id
 from healfsa.integrations.transformers.left_out import NOTHING_LEFT_OUT, Asked, LeftOut, end, own_loop
 from healfsa.integrations.transformers.processors import HealingLogitsProcessor, as_engine
 from healfsa.integrations.transformers.prompts import Prepared, pad_rows
-from healfsa.integrations.transformers.refusals import conflict
-from healfsa.integrations.transformers.stopping import StopAtBudget, StopAtStrings
+from healfsa.integrations.transformers.refusals import check_end, conflict
+from healfsa.integrations.transformers.stopping import StopAtBudget, StopAtEnds, StopAtStrings
 from healfsa.integrations.transformers.streaming import Rest
 
 
@@ -134,12 +134,14 @@ class HealedDecoding:
         model_kwargs["position_ids"] = (model_kwargs["attention_mask"].cumsum(-1) - 1).clamp(min=0)
         longest = [config.max_length, *(each.max_length for each in criteria if isinstance(each, MaxLengthCriteria))]
         width, new = cut.input_ids.shape[1], min(longest) - given.shape[1]
+        check_end(self._engine, grammar if isinstance(grammar, (list, tuple)) else [grammar])
         processor = HealingLogitsProcessor(self._engine, cut.boundaries, grammar, prompt_width=width)
         processor.add_up_ends(config.num_beams, config.eos_token_id)
         config.max_length = _longest(model_kwargs, width + max(most(each, new) for each in cut.boundaries))
         limits = [partial(self._limit, boundary, new) for boundary in cut.boundaries]
         kept = [each for each in criteria if not isinstance(each, MaxLengthCriteria)]
-        kept += [MaxLengthCriteria(config.max_length), StopAtBudget(limits, width)]
+        ends = self._engine.vocabulary.eos_ids
+        kept += [MaxLengthCriteria(config.max_length), StopAtBudget(limits, width), StopAtEnds(ends)]
         if left_out.stops:
             starts = [(boundary, ()) for boundary in cut.boundaries]
             kept.append(StopAtStrings(self._engine.vocabulary, left_out.stops, starts, width))
@@ -171,16 +173,20 @@ class HealedDecoding:
         """Raise what went wrong in a row; of beams, only where there is no other."""
         for failure in processor.errors.values():
             raise failure
-        ends = set(self._engine.vocabulary.eos_ids)
         each = config.num_return_sequences
         wrong = []
         for k, row in enumerate(rows):
-            last = next((i for i, token_id in enumerate(row) if token_id in ends), len(row))
+            last = self._end(row)
             wrong.append(last < len(row) and processor.conflicts_at(k // each, row[:last]))
         at_a_time = each if config.num_beams > 1 else 1
         if any(all(wrong[k : k + at_a_time]) for k in range(0, len(wrong), at_a_time)):
             names = dict.fromkeys(type(other).__name__ for other in others)
             raise conflict([name for name in names if not name.endswith(("Warper", "Normalization"))])
+
+    def _end(self, row: list[int]) -> int:
+        """Return where the first id stands that ends a text; the length of the row if there is none."""
+        ends = self._engine.vocabulary.eos_ids
+        return next((i for i, token_id in enumerate(row) if token_id in ends), len(row))
 
     def _behind_given(
         self, found: torch.Tensor, given: torch.Tensor, cut: Prepared, limits: list[Any], config: Any
@@ -190,7 +196,8 @@ class HealedDecoding:
         rows = []
         for k, row in enumerate(found[:, width:].tolist()):
             prompt = k // each
-            rest = self._rest(row[: limits[prompt](row)], owed=cut.boundaries[prompt].owed)
+            last = min(limits[prompt](row), self._end(row) + 1)  # behind it stands padding, or what nobody asked for
+            rest = self._rest(row[:last], owed=cut.boundaries[prompt].owed)
             rows.append(given[prompt].tolist() + rest)
         pad, longest = self._pad(config), max(map(len, rows))
         return torch.tensor([row + [pad] * (longest - len(row)) for row in rows], device=found.device)

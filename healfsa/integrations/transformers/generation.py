@@ -21,7 +21,7 @@ from healfsa.integrations.transformers.calls import Call, Generation
 from healfsa.integrations.transformers.exact import counted, option
 from healfsa.integrations.transformers.processors import as_engine
 from healfsa.integrations.transformers.prompts import is_single, prepare
-from healfsa.integrations.transformers.refusals import ONE, check
+from healfsa.integrations.transformers.refusals import ONE, check, check_end
 from healfsa.integrations.transformers.streaming import stream_pieces
 
 
@@ -131,6 +131,7 @@ class Generator:
 
     def _grammars(self, grammar: Any, n: int) -> list[Any]:
         grammars = one_a_prompt(grammar, n, "grammars")
+        check_end(self.engine, grammars)
         return [self.engine.compile(each) if isinstance(each, healfsa.Grammar) else each for each in grammars]
 
     def _pad_id(self) -> int | None:

@@ -15,9 +15,9 @@ import inspect
 import sys
 from typing import Any, NamedTuple
 
-from healfsa.arguments import whole
 from healfsa.errors import PromptError
 from healfsa.healing import stop_strings
+from healfsa.integrations.loop import budget
 from healfsa.integrations.transformers.exact import counted, option
 from healfsa.integrations.transformers.refusals import ONE, refuse_endings
 
@@ -78,7 +78,8 @@ def _hand_on(model: Any, options: dict[str, Any], caller: dict[str, Any], stream
         if any(counted(model, known, name) > 1 for name in ONE) or any(shape[0] > 1 for shape in shapes):
             raise PromptError("a streamer takes one sequence", hint="one prompt, one beam, one sequence of it")
     stops = option(model, known, "stop_strings", None)
-    nothing = whole(option(model, known, "max_new_tokens", None)) == 0
+    new = option(model, known, "max_new_tokens", None)
+    nothing = new is not None and budget(new) == 0
     if stops is not None:
         options["stop_strings"] = None
     if nothing:

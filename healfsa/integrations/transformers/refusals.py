@@ -17,7 +17,7 @@ from typing import Any
 from transformers import GenerationConfig
 
 from healfsa.arguments import shown
-from healfsa.errors import HealFSAError, PromptError
+from healfsa.errors import HealFSAError, PromptError, VocabularyError
 from healfsa.integrations.transformers.exact import option
 
 #: What asks for more than one sequence a prompt.
@@ -80,6 +80,15 @@ def refusing(options: dict[str, Any]) -> Iterator[None]:
         raise PromptError(
             f"transformers refuses this call: {said}", hint=f"it was given {sorted(options)}"
         ) from refused
+
+
+def check_end(engine: Any, grammars: Any) -> None:
+    """Refuse grammars where no token ends a text: one that is complete could only go on wrongly."""
+    if any(grammar is not None for grammar in grammars) and not engine.vocabulary.eos_ids:
+        raise VocabularyError(
+            "a text inside a grammar cannot end: the vocabulary has no end-of-text id",
+            hint="Vocabulary.from_tokenizer(..., eos_ids=[...])",
+        )
 
 
 def ruling(model: Any, options: dict[str, Any]) -> list[str]:

@@ -49,6 +49,23 @@ class StopAtBudget(StoppingCriteria):
         return torch.tensor(met, dtype=torch.bool, device=input_ids.device)
 
 
+class StopAtEnds(StoppingCriteria):
+    """Ends a row behind any of the ids that end a text, whichever of them the caller named.
+
+    Parameters
+    ----------
+    ends : sequence of int
+    """
+
+    def __init__(self, ends: Sequence[int]) -> None:
+        self._ends = tuple(ends)
+
+    def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
+        """Return bool[rows]."""
+        ends = torch.tensor(self._ends, dtype=input_ids.dtype, device=input_ids.device)
+        return torch.isin(input_ids[:, -1], ends)
+
+
 class StopAtStrings(StoppingCriteria):
     """Ends a row once its text behind the prompt holds a stop string.
 
