@@ -41,3 +41,12 @@ def test_the_report_names_what_a_repeated_key_meets(schema: dict[str, Any], line
 def test_what_is_exact_is_enforced(schema: dict[str, Any]) -> None:
     report = json_schema({"type": "object", **schema}).report()
     assert {entry.status for entry in report} == {"enforced"}
+
+
+def test_equal_schemas_are_reported_everywhere() -> None:
+    inner = {"type": "object", "minProperties": 2}
+    outer = {"type": "array", "items": inner}
+    schema = {"properties": {"a": inner, "b": dict(inner), "c": outer, "d": {"items": [inner, outer], "then": inner}}}
+    lines = {entry.pointer for entry in json_schema(schema).report() if entry.status == "partly"}
+    places = ("a", "b", "c/items", "d/items/0", "d/items/1/items")
+    assert lines == {f"#/properties/{place}/minProperties" for place in places}

@@ -80,6 +80,7 @@ class Compiler:
         if not (noting or warn or self.track or self.writer.pretty):
             self.emitter.direct = Direct(self, self.emitter)
         self.report: dict[str, ReportEntry] = {}
+        self.equals: dict[str, str] = {}  # of places, those of equal schemas that were met before
         self.emptied: dict[Node, str] = {}
         self._shapes: dict[Node, Shape] = {}
         self._active: dict[Node, None] = {}
@@ -113,7 +114,11 @@ class Compiler:
 
     def child(self, place: Place, schema: Any, *tokens: str | int) -> Node:
         """Return the formula of a subschema."""
-        return self.formulas.leaf(self.references.child(place, schema, *tokens))
+        inner = self.references.child(place, schema, *tokens)
+        node = self.formulas.leaf(inner)
+        if self.noting and isinstance(node, Leaf) and node.place.pointer != inner.pointer:
+            self.equals.setdefault(inner.pointer, node.place.pointer)
+        return node
 
     def shape(self, node: Node) -> Shape:
         """Return what `node` means."""

@@ -16,7 +16,7 @@ from healfsa.errors import EmptyLanguage, GrammarError
 from healfsa.grammar.blame import blamed_schema
 from healfsa.grammar.grammar import Grammar, make_grammar
 from healfsa.grammar.json_schema.compiler import Compiler
-from healfsa.grammar.json_schema.report import ReportEntry
+from healfsa.grammar.json_schema.report import ReportEntry, everywhere
 from healfsa.grammar.json_schema.sources import read_with_keys
 from healfsa.grammar.json_schema.style import Style, style_of
 from healfsa.grammar.stored import keeps_grammars, kept_expression
@@ -103,5 +103,5 @@ class _Report:
         if self._found is None:
             noting = self._made(limits=Limits(seconds=math.inf), noting=True)
             noting.expression()
-            self._found = tuple(noting.report.values())
+            self._found = tuple(everywhere(noting.report, noting.equals).values())
         return self._found
