@@ -148,9 +148,10 @@ def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str) -> np.n
             words = many * room[name] * (width if name == "rows" else REGIONS[name][2])
             if 16 * words < limits.bytes and (name == region or 4 * int(memory[USED[name]]) > room[name]):
                 room[name] *= many
-        twice = room[region] == int(memory[REGIONS[region][1]])
-        extra = int(memory[km.DETAIL]) if region in ("pool", "work", "rules") else 0
-        room[region] = max(extra, 0) + (2 if twice else 1) * room[region]
+        if room[region] == int(memory[REGIONS[region][1]]):
+            room[region] *= 2
+        if region in ("pool", "work", "rules"):
+            room[region] += max(int(memory[km.DETAIL]), 0)
     for name, allowed in (("nodes", limits.nodes), ("rows", limits.states)):
         if int(memory[USED[name]]) >= allowed:
             word = "nodes" if name == "nodes" else "states"

@@ -113,14 +113,14 @@ class Engine:
         HealFSAError
             `eager` is no truth value, or a bound no whole number above zero.
         """
-        if eager is not False or eager_states is not MAX_STATES or eager_bytes is not MAX_BYTES:
-            if not isinstance(eager, bool):
-                raise HealFSAError(f"eager must be True or False, not {shown(eager)}")
-            eager_states = number("eager_states", eager_states, HealFSAError, least=1)
-            eager_bytes = number("eager_bytes", eager_bytes, HealFSAError, least=1)
+        if not isinstance(eager, bool):
+            raise HealFSAError(f"eager must be True or False, not {shown(eager)}")
+        if not eager:
+            return self._compiled(grammar)
+        states = number("eager_states", eager_states, HealFSAError, least=1)
+        n_bytes = number("eager_bytes", eager_bytes, HealFSAError, least=1)
         index = self._compiled(grammar)
-        if eager:
-            index.tabulate(eager_states, eager_bytes)
+        index.tabulate(states, n_bytes)
         return index
 
     def _compiled(self, grammar: Grammar | Index) -> Index:

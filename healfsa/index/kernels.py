@@ -44,6 +44,14 @@ LETTERS = np.frombuffer(b"qzxjkvwyQZXJK_ ", dtype=np.uint8)  # names seldom begi
 BITS = np.array([1 << j if j < 31 else -(1 << 31) for j in range(32)], dtype=np.int32)
 
 
+@kernel("int64(int32[::1], uint64, uint64, uint64, int64, uint64)")
+def step_at(memory, nodes, rows, width, state, column):
+    """Do what `column_step` does, for walks: what a call would read anew each time is read once by the caller."""
+    row = memory[nodes + U(state) * U(NODE)]
+    known = memory[rows + U(row) * width + column] if row >= 0 else -1
+    return known if known >= 0 else column_step(memory, state, column)
+
+
 @kernel(f"int64(int32[::1], {READ}, int32[::1], int32[::1], int32[::1], int64, int64, int64)")
 def walk(memory, trie, stack, found, later, state, start, thick):
     """Write the ids of all tokens below trie node `start` that `state` can read to `found`; return how many.
@@ -75,12 +83,9 @@ def walk(memory, trie, stack, found, later, state, start, thick):
             word = U(trie[label + node])
             column = U(memory[U(CLASS_OF) + (word & U(255))])
             above = stack[(word >> U(8)) - U(1)]
-            row = memory[nodes + U(above) * U(NODE)]
-            state = memory[rows + U(row) * width + column] if row >= 0 else -1
+            state = step_at(memory, nodes, rows, width, above, column)
             if state < 0:
-                state = column_step(memory, above, column)
-                if state < 0:
-                    return state
+                return state
             if state > 0:
                 stack[word >> U(8)] = state
                 break
@@ -149,12 +154,9 @@ def stroll(memory, trie, fans, stack, found, hints, state, budget, inside):
             word = U(trie[label + node])
             column = U(memory[U(CLASS_OF) + (word & U(255))])
             above = stack[(word >> U(8)) - U(1)]
-            row = memory[nodes + U(above) * U(NODE)]
-            state = memory[rows + U(row) * width + column] if row >= 0 else -1
+            state = step_at(memory, nodes, rows, width, above, column)
             if state < 0:
-                state = column_step(memory, above, column)
-                if state < 0:
-                    return state
+                return state
             behind = U(trie[skip + node])
             if state == 0:
                 node = behind

@@ -32,7 +32,7 @@ from healfsa.automaton.kernels_memory import (
     B,
     C,
 )
-from healfsa.index.kernels import BYTES, READ, U, kernel
+from healfsa.index.kernels import BYTES, READ, U, kernel, step_at
 from healfsa.index.kernels_split import child_of
 from healfsa.vocab.kernels import P_FIRST, P_LABEL, P_ORDER, P_SKIP
 
@@ -145,12 +145,9 @@ def classify(memory, trie, stacks, part, start, staying, begun, leaving, whole):
         if count & 1 == 0:
             opened = int(node)
         column = U(memory[U(CLASS_OF) + (word & U(255))])
-        row = memory[nodes + U(above) * U(NODE)]
-        state = memory[rows + U(row) * width + column] if row >= 0 else -1
+        state = step_at(memory, nodes, rows, width, above, column)
         if state < 0:
-            state = column_step(memory, above, column)
-            if state < 0:
-                return state
+            return state
         ends = state != EMPTY and (state == 0 or trie[first + node] < trie[first + node + U(1)])
         if ends and count > 1 and leaving[m] != opened:
             whole[m] = min(count >> 1, MANY)

@@ -9,7 +9,7 @@ import pytest
 import healfsa
 from healfsa.automaton import Automaton
 from healfsa.automaton.program import NO_BOUND
-from healfsa.errors import EmptyLanguage, HealFSAError, SchemaError, UnsupportedFeature
+from healfsa.errors import EmptyLanguage, HealFSAError, LimitExceeded, SchemaError, UnsupportedFeature
 from healfsa.grammar import expression, json_schema
 from healfsa.grammar.json_schema.values import MOST_COUNTED
 
@@ -101,3 +101,19 @@ def test_what_a_resolver_raises_is_told_and_kept() -> None:
 def test_limits_that_are_none(limits: Any) -> None:
     with pytest.raises(HealFSAError, match="Limits"):
         json_schema({"type": "string"}, limits=limits)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ('[{"a":1,"a":2}, oops', SchemaError),
+        ('{"a":{"x":1,"x":2}', SchemaError),
+        ('{"a":{"x":1,"x":2},"b":NaN}', SchemaError),
+        ('{"a":{"x":1,"x":2},"b":' + "[" * 3000 + "]" * 3000 + "}", LimitExceeded),
+    ],
+    ids=["no_json", "cut", "nan", "deep"],
+)
+def test_what_is_no_json_behind_a_key_that_is_written_twice(text, error) -> None:
+    with pytest.raises(error) as caught:
+        healfsa.json_schema(text)
+    assert "twice" not in str(caught.value)

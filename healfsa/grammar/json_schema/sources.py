@@ -15,7 +15,7 @@ import inspect
 import json
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from importlib import import_module
 from typing import Any
@@ -61,15 +61,19 @@ def read_with_keys(schema: Any) -> tuple[Any, str, set[str]]:
 
 
 def _parse(text: str | bytes) -> tuple[Any, str]:
+    twice: list[SchemaError] = []
     try:
         text = text.decode() if isinstance(text, bytes) else text
-        schema = _DECODER.decode(text)
-    except _TwiceError:
-        raise _written_twice(text) from None
+        try:
+            schema = _DECODER.decode(text)
+        except _TwiceError:  # the rest may be no JSON at all, which is said first
+            twice = list(_written_twice(json.loads(text, parse_constant=_refuse, object_pairs_hook=_Pairs)))
     except RecursionError:
         raise too_deep(MOST_DEPTH + 1, MOST_DEPTH, "schema text") from None
     except ValueError as error:
         raise SchemaError(f"the schema is not JSON: {error}") from error
+    if twice:
+        raise twice[0]
     if not isinstance(schema, (dict, bool)):
         raise SchemaError(f"a schema must be an object or a boolean, not {kind(schema)}")
     return schema, text
@@ -101,21 +105,20 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _written_twice(text: str | bytes) -> SchemaError:
-    """Return the error for the first object, from outside, that holds a key twice."""
-    level = [("#", json.loads(text, object_pairs_hook=_Pairs))]
+def _written_twice(pairs: Any) -> Iterator[SchemaError]:
+    """Yield the errors for objects, outer ones first, that hold a key twice."""
+    level = [("#", pairs)]
     for pointer, value in level:  # grows on the way
         if isinstance(value, _Pairs):
             known: set[str] = set()
             for key, inner in value:
                 at = pointer + escaped(key)
                 if key in known:
-                    return SchemaError(f"the key {key!r} is written twice", at, key, hint="leave one of them out")
+                    yield SchemaError(f"the key {key!r} is written twice", at, key, hint="leave one of them out")
                 known.add(key)
                 level.append((at, inner))
         elif isinstance(value, list):
             level += [(f"{pointer}/{i}", inner) for i, inner in enumerate(value)]
-    raise AssertionError("no key is written twice")
 
 
 _DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse, object_pairs_hook=_object)

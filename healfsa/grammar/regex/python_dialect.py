@@ -47,9 +47,8 @@ _IGNORECASE = int(re.IGNORECASE)
 _UNICODE = int(re.UNICODE)
 _DOTALL = int(re.DOTALL)
 _MULTILINE = int(re.MULTILINE)
-_TOO_FAR = re.compile(
-    r"(?<!\\)(?:\\\\)*(\\U[89a-fA-F][0-9a-fA-F]{7})"
-)  # what is no int of C; `re` words the others itself
+# What is no int of C; `re` words the others itself.
+_TOO_FAR = re.compile(r"(?<!\\)(?:\\\\)*(\\U[89a-fA-F][0-9a-fA-F]{7})")
 _MAY_WARN = re.compile(r"\[\[|--|&&|~~|\|\|")
 _WARNING = threading.Lock()  # the filters of warnings are those of the process
 _PACKAGE = __name__.partition(".")[0]
