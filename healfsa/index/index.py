@@ -16,7 +16,7 @@ import numpy as np
 from healfsa.automaton import Automaton
 from healfsa.automaton.kernels_forget import HELD, OPEN
 from healfsa.errors import EmptyLanguage, IncompatibleVocabulary
-from healfsa.index import kernels
+from healfsa.index import kernels, kernels_first
 from healfsa.index.distinct import Differing
 from healfsa.index.eager import MAX_BYTES, MAX_STATES, TokenTable, tabulate
 from healfsa.index.masks import ENDED, REJECTED, TEXT, Masks
@@ -81,9 +81,8 @@ class Index(Masks):
         self.automaton = _automaton(expression, vocabulary, limits)
         self.start = self.automaton.start
         self.eager: TokenTable | None = None
-        self._same: dict[tuple, int] = {}  # a state for each reason that wide rows are equal
         self.special_ids = _special_ids(self.automaton, vocabulary)
-        self._wide = Wide(self.automaton, self.tables, self._kept_words)
+        self._wide = Wide(self.automaton, self.tables, self._kept_words, self._text_row)
         self._differing = Differing(self.automaton, self.tables)
         self._spelling = None if is_exact_by_bytes(vocabulary) else Spelling(self.automaton, vocabulary, limits)
         if not self.is_live(self.start):
@@ -110,15 +109,14 @@ class Index(Masks):
     def _remember(self, key: int | tuple[int, bytes, bool], state: int, owed: bytes, at_once: bool = False) -> Row:
         if owed or state <= REJECTED:
             return super()._remember(key, state, owed, at_once)
-        is_plain = self._spelling is None and not self.special_ids
-        count = self._wide.listed(state, self._end) if is_plain else kernels.NOT_PLAIN
+        count = self._listed(state, self._end)
         if count <= DENSE_ABOVE:
             return self.pool.keep_listed(self, self._rows, key, self.tables.scratch()[1][:count])
         if self.automaton.remembers(state):
             free = self.automaton.forget(state, OPEN)
             if free != state:
                 return self._differing_row(state, free)  # not kept: the state will hardly come again
-        return self.pool.keep(self, self._rows, key, self._row(state, count == kernels.TOO_WIDE))
+        return self.pool.keep(self, self._rows, key, self._row(state, count))
 
     def _differing_row(self, state: int, free: int) -> Row:
         """Return the row of a state that remembers items by the row of the same state without memory."""
@@ -131,14 +129,19 @@ class Index(Masks):
             return row
         return Row(row.base, np.concatenate([row.missing, wrong]), row.tokens[~among(row.tokens, wrong)])
 
-    def _row(self, state: int, is_wide: bool = False) -> Row:
-        tokens = None if is_wide else self._all_tokens(state)
+    def _listed(self, state: int, ending: np.ndarray) -> int:
+        """Write the row of `state` to the scratch memory; return its length, or what was found instead."""
+        is_plain = self._spelling is None and not self.special_ids
+        return self._wide.listed(state, ending) if is_plain else kernels_first.NOT_PLAIN
+
+    def _row(self, state: int, answer: int = kernels_first.NOT_PLAIN) -> Row:
+        tokens = self._all_tokens(state) if answer < kernels_first.APART else None
         extra: list[int] = []
         if self.special_ids:
             extra = [token for token, symbol in self.special_ids.items() if self._special_is_live(state, symbol)]
         if self.automaton.is_accepting(state):
             extra += self.vocabulary.eos_ids
-        row = self._wide_row(state, extra) if tokens is None else self._packed(tokens, extra)
+        row = self._wide_row(state, extra, answer) if tokens is None else self._packed(tokens, extra)
         self.automaton.tell_cuts()
         return row
 
@@ -149,17 +152,25 @@ class Index(Masks):
     def _packed(self, tokens: np.ndarray, extra: list[int]) -> Row:
         return self._pack(np.concatenate([tokens, np.array(extra, dtype=np.int32)]) if extra else tokens)
 
-    def _wide_row(self, state: int, extra: list[int]) -> Row:
-        """Return the row of a wide state and of the tokens `extra`; states that only differ in far bounds share it."""
-        found = self._wide.tokens(state)
-        key = None if found.key is None else (found.key, *extra)
-        row = None if key is None else self._rows.get(self._same.get(key, REJECTED))
+    def _wide_row(self, state: int, extra: list[int], answer: int) -> Row:
+        """Return the row of a wide state and of the tokens `extra`; states and grammars with equal ones share it."""
+        tokens, make = self._wide.tokens(state, answer if answer >= kernels_first.APART else None)
+        name = None if tokens is None else (tokens, *extra)
+        row = None if name is None else self.pool.named.get(name)
         if row is None:
+            found = make()
             listed = np.concatenate([*found.lists, np.array(extra, dtype=np.int32)]) if extra else found.tokens()
             row = self._pack(listed, found.bases, found.missing, not found.own)
-        if key is not None:
-            self._same[key] = state
+            row = row if name is None else self.pool.name(name, row)
         return row
+
+    def _text_row(self, state: int) -> Row:
+        """Return the row of the text tokens of a state alone."""
+        answer = self._listed(state, NO_WORDS)
+        if answer <= DENSE_ABOVE:
+            return self._pack(self.tables.scratch()[1][:answer])
+        tokens = self._all_tokens(state) if answer < kernels_first.APART else None
+        return self._wide_row(state, [], answer) if tokens is None else self._pack(tokens)
 
     def _kept_words(self, key: Hashable, make: Callable[[], np.ndarray]) -> np.ndarray:
         """Return the words under a key, made if need be, that rows of this index have as their base."""

@@ -12,17 +12,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from healfsa.automaton.kernels import accepting, column_step, transition
+from healfsa.automaton.kernels import column_step, transition
 from healfsa.automaton.kernels_compile import compiler_for
 from healfsa.automaton.kernels_memory import (
     CLASS_OF,
-    FAILURES,
     K_CONCAT,
     K_REPEAT,
     KIND,
     NODE,
     NODES,
-    REMEMBERS,
     ROW,
     ROWS,
     WIDTH,
@@ -38,7 +36,6 @@ U = np.uint64
 WHOLE = 1 << 30  # for `thick`: put nothing off
 THICK = 1500  # trie nodes: below a node with more of them a walk is no small matter
 TOO_WIDE = 1 << 40  # more than any number of tokens
-NOT_PLAIN = TOO_WIDE + 1
 FANS = 513  # words before the pairs of `fan_out`
 LETTERS = np.frombuffer(b"qzxjkvwyQZXJK_ ", dtype=np.uint8)  # names seldom begin with these
 BITS = np.array([1 << j if j < 31 else -(1 << 31) for j in range(32)], dtype=np.int32)
@@ -183,24 +180,6 @@ def stroll(memory, trie, fans, stack, found, hints, state, budget, inside):
                     stop = U(trie[skip + node])
                 fan += U(2)
     return int(n)
-
-
-@kernel(f"int64(int32[::1], {READ}, {READ}, int32[::1], int32[::1], int32[::1], {READ}, int64, int64, int64)")
-def listed(memory, trie, fans, stack, found, hints, ending, state, budget, inside):
-    """Write a whole row to `found`: what `stroll` finds, and `ending` where the text may end; return their number.
-
-    NOT_PLAIN where there is more to a row than that: a state that remembers, searches that were cut.
-    """
-    if memory[memory[NODES] + state * NODE] & REMEMBERS != 0:
-        return NOT_PLAIN
-    n = stroll(memory, trie, fans, stack, found, hints, state, budget, inside)
-    if n < 0 or n == TOO_WIDE:
-        return n
-    if accepting(memory, state):
-        for k in range(ending.size):
-            found[n + k] = ending[k]
-        n += ending.size
-    return n if memory[FAILURES] == 0 else NOT_PLAIN
 
 
 @kernel("int64(int32[::1], int64)")

@@ -10,6 +10,7 @@ Not here: states (see wide), the walks (kernels_loops).
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ import numpy as np
 
 from healfsa.automaton.kernels_compile import fingerprint
 from healfsa.index import kernels, kernels_loops, store
+from healfsa.vocab.kernels import P_FIRST, P_ORDER
+from healfsa.vocab.trie import pack
 
 if TYPE_CHECKING:
     from healfsa.automaton import Automaton
@@ -27,7 +30,17 @@ SELDOM, OFTEN = 2, 8  # how many grammars have a part before its sets are looked
 NARROW = 1500  # trie nodes: below a part with fewer of them a plain walk is as fast
 DESCRIPTION = 1 << 15  # words of the longest structure that is looked up
 ROOT = 0  # of the trie
+KEPT = 4096  # ways out of one loop that are remembered
 DIGESTED = 1000  # words of the longest structure that is its own name
+
+
+@dataclass(frozen=True, slots=True)
+class Exits:
+    """Tokens that leave a loop, and the whole rounds before they do; equal `key`s of one loop mean equal tokens."""
+
+    key: bytes
+    tokens: np.ndarray
+    rounds: np.ndarray
 
 
 class Loop:
@@ -39,18 +52,23 @@ class Loop:
         int32 words of a row.
     staying, until : int32[n], int32[257]
         The tokens that never leave, and how many of them begin so many rounds or fewer; those come first.
-    starts, nodes, counts : int32[257], int32[m], uint8[m]
-        The trie nodes behind which it can be left, sorted by byte, and the whole rounds before them.
+    starts, nodes : int32[257], int32[m]
+        The trie nodes behind which it can be left, sorted by byte.
+    endings, rounds : int32[...], uint8[k]
+        A packed trie of what tokens leave with, and by rank the whole rounds before that; its ids are the tokens.
 
     Attributes
     ----------
     most : int
         The greatest number of rounds that a token begins.
-    starts, nodes, counts : int32[257], int32[m], uint8[m]
+    starts, nodes, endings
         As given.
     """
 
-    __slots__ = ("_bases", "_lock", "_staying", "_until", "_words", "counts", "most", "nodes", "starts")
+    __slots__ = (
+        *("_bases", "_exits", "_lock", "_rounds", "_staying", "_until", "_words"),
+        *("endings", "most", "nodes", "starts"),
+    )
 
     def __init__(
         self,
@@ -59,16 +77,19 @@ class Loop:
         until: np.ndarray,
         starts: np.ndarray,
         nodes: np.ndarray,
-        counts: np.ndarray,
+        endings: np.ndarray,
+        rounds: np.ndarray,
     ) -> None:
-        for array in (staying, until, starts, nodes, counts):
+        for array in (staying, until, starts, nodes, endings, rounds):
             array.flags.writeable = False  # as those from the disk are: both are read by the same kernels
         self.most = int(np.searchsorted(until, len(staying)))
         self._staying, self._until = staying, until
         self._words = words
         self._bases: dict[int, np.ndarray] = {}
+        self._exits: dict[bytes, Exits] = {}
         self._lock = threading.Lock()
-        self.starts, self.nodes, self.counts = starts, nodes, counts
+        self._rounds = rounds
+        self.starts, self.nodes, self.endings = starts, nodes, endings
 
     def base(self, most: int) -> np.ndarray:
         """Return the tokens that stay within `most` rounds (-1: any number) as int32[words]."""
@@ -96,13 +117,27 @@ class Loop:
         """Return the tokens that stay, but begin more than `most` rounds (-1: none)."""
         return self._staying[len(self._staying) if most < 0 else int(self._until[min(most, self.most)]) :]
 
+    def exits(self, alive: np.ndarray) -> Exits:
+        """Return the tokens that leave with the endings of these nodes; states have the same few of them."""
+        key = alive.tobytes()
+        known = self._exits.get(key)
+        if known is None:
+            first, order = self.endings[self.endings[P_FIRST] :], self.endings[self.endings[P_ORDER] :]
+            ranks = [np.arange(first[node], first[node + 1]) for node in alive.tolist()]
+            places = np.concatenate(ranks) if ranks else NONE
+            if len(self._exits) >= KEPT:
+                self._exits.clear()
+            known = self._exits[key] = Exits(key, order[places], self._rounds[places])
+        return known
+
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        fixed = self._staying.nbytes + self.nodes.nbytes + self.counts.nbytes + 2 * self.starts.nbytes
-        return fixed + len(self._bases) * self._words * 4
+        arrays = (self._staying, self.nodes, self.endings, self._rounds, self._until, self.starts)
+        return sum(array.nbytes for array in arrays) + len(self._bases) * self._words * 4
 
 
+NONE = np.zeros(0, dtype=np.int32)
 NOT_YET: Any = object()
 Key = bytes  # the structure of a part; a long one as a digest
 
@@ -164,7 +199,22 @@ def _classify(automaton: Automaton, tables: Tables, part: int, key: Key) -> tupl
     nodes, counts = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.uint8)
     kernels_loops.sort_by_rounds(staying[:count], begun[:count], until, sorted_)
     kernels_loops.sort_by_byte(tables.trie, leaving[1 : n + 1], whole[:n], n, starts, nodes, counts)
-    arrays = sorted_, until, starts, nodes, counts
+    arrays = sorted_, until, starts, nodes, *_endings(tables, nodes, counts)
     if len(tables.kinds) >= store.LARGE:
         threading.Thread(target=store.save, args=(_file_name(tables, key), arrays), daemon=True).start()
     return arrays
+
+
+def _endings(tables: Tables, nodes: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the trie of what the tokens below `nodes` leave with, and the rounds before that by rank."""
+    trie = tables.vocabulary.trie
+    n = int((trie.first[trie.skip[nodes]] - trie.first[nodes]).sum())
+    tokens, rounds, places = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.uint8), np.zeros(n + 1, dtype=np.int32)
+    args = tables.trie, tables.data, tables.offsets, nodes, counts, tokens, rounds, places
+    text = np.empty(kernels_loops.cut_endings(*args, np.empty(0, dtype=np.uint8)), dtype=np.uint8)
+    kernels_loops.cut_endings(*args, text)
+    packed = pack(text, places, np.arange(n, dtype=np.int32))
+    order = packed[packed[P_ORDER] :]
+    rounds = rounds[order]
+    order[:] = tokens[order]
+    return packed, rounds

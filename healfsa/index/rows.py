@@ -30,7 +30,7 @@ class Row:
     A `shared` base belongs to the vocabulary's tables and is counted there. The lists are copied.
     """
 
-    __slots__ = ("base", "content", "missing", "nbytes", "tokens", "users")
+    __slots__ = ("__weakref__", "base", "content", "missing", "nbytes", "tokens", "users")
 
     def __init__(self, base: np.ndarray, missing: np.ndarray, tokens: np.ndarray, shared: bool = True) -> None:
         listed, less = tokens.tobytes(), missing.tobytes()
@@ -69,11 +69,17 @@ class RowPool:
     ----------
     max_bytes : int
         Bound on the bytes of all rows; when it is passed, indexes lose their rows, least recently used first.
+
+    Attributes
+    ----------
+    named : mapping of Row
+        Rows by names that say what they allow, whatever the grammar, as long as somebody keeps them (see wide).
     """
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self.nbytes = 0
+        self.named: weakref.WeakValueDictionary[Hashable, Row] = weakref.WeakValueDictionary()
         self._kept: dict[Hashable, Row] = {}
         self._owners: dict[int, tuple[weakref.ref, dict[Hashable, Row]]] = {}
         self._latest = 0  # the name of the last of them
@@ -98,6 +104,13 @@ class RowPool:
             if row is None:
                 row = self._kept[content] = Row(NO_WORDS, NO_WORDS, tokens)
             return self._own(owner, rows, key, row)
+
+    def name(self, name: Hashable, row: Row) -> Row:
+        """Make `row`, or the equal one that is kept already, known under a name in `named`; return it."""
+        with self._lock:
+            kept = self._kept.get(row.content)
+            self.named[name] = row = kept if kept is not None and kept.equals(row) else row
+            return row
 
     def _own(self, owner: Any, rows: dict[Hashable, Row], key: Hashable, row: Row) -> Row:
         """Count one more user of `row`, unless another thread was faster."""

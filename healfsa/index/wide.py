@@ -1,6 +1,7 @@
 """Rows of wide states: states from which tokens below thick trie nodes can be read.
 
-In: a state. Out: its text tokens as base rows, tokens that are missing in them, and tokens that are added.
+In: a state. Out: its text tokens as base rows, tokens that are missing in them, and tokens that are added; and a name
+    of this set, so that nothing is put together that another state, or another grammar, had before.
 Idea: a short walk is the answer where it comes to its end. Else the state is taken apart: loops that came before have
     ready base rows, and the ways out of them are walked once per what follows and picked by number of rounds. A state
     that mostly leads into one loop (a key that may be any but some) is described by its difference from that loop. All
@@ -18,9 +19,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from healfsa.automaton.kernels_memory import EMPTY
-from healfsa.index import kernels, kernels_alike, kernels_far, kernels_loops, kernels_sets, kernels_split
-from healfsa.index.loops import NOT_YET, Key, Loop, key_of, loop_of
-from healfsa.index.rows import DENSE_ABOVE
+from healfsa.index import (
+    kernels,
+    kernels_alike,
+    kernels_far,
+    kernels_first,
+    kernels_loops,
+    kernels_sets,
+    kernels_split,
+)
+from healfsa.index.loops import NOT_YET, Exits, Key, Loop, key_of, loop_of
+from healfsa.index.rows import DENSE_ABOVE, Row
 from healfsa.index.sets import GROUP_OF
 
 if TYPE_CHECKING:
@@ -37,15 +46,14 @@ KEPT = 4096
 LONG = kernels_sets.LONG  # bounds that no such token reaches are far; longer tokens are looked at one by one
 NO_TOKENS = np.zeros(0, dtype=np.int32)
 Keep = Callable[[Hashable, Callable[[], np.ndarray]], np.ndarray]
-Exits = tuple[np.ndarray, np.ndarray]  # tokens, and the whole rounds before they leave
-NO_EXITS: Exits = (NO_TOKENS, np.zeros(0, dtype=np.uint8))
-TOO_MANY: Exits = (NO_TOKENS, NO_TOKENS)
+NO_EXITS = Exits(b"", NO_TOKENS, np.zeros(0, dtype=np.uint8))
+TOO_MANY = Exits(b"", NO_TOKENS, NO_TOKENS)
 LONGER = 600  # tokens with too many rounds that are looked at one by one
 
 
 @dataclass(slots=True)
 class Found:
-    """Tokens as (the union of `bases`, without `missing`) and all of `lists`; equal `key`s mean equal tokens.
+    """Tokens as (the union of `bases`, without `missing`) and all of `lists`.
 
     Where it is `own`, the one base was made for this state, and is no row that others share.
     """
@@ -53,7 +61,6 @@ class Found:
     bases: list[np.ndarray] = field(default_factory=list)
     lists: list[np.ndarray] = field(default_factory=list)
     missing: np.ndarray = field(default_factory=lambda: NO_TOKENS)
-    key: tuple | None = None
     own: bool = False
 
     def tokens(self) -> np.ndarray:
@@ -66,6 +73,9 @@ class Found:
         self.lists += other.lists
 
 
+Named = tuple[tuple | None, Callable[[], Found]]  # equal names mean equal tokens, in all grammars of an engine
+
+
 class Wide:
     """Finds the text tokens of the states of one automaton; remembers the loops it met and the ways out of them.
 
@@ -75,17 +85,21 @@ class Wide:
         The automaton, and what depends on the vocabulary alone.
     keep : callable
         Returns the words that are kept under a key; makes them if need be.
+    row_of : callable
+        Returns the row of the text tokens of a state.
     """
 
-    def __init__(self, automaton: Automaton, tables: Tables, keep: Keep) -> None:
+    def __init__(self, automaton: Automaton, tables: Tables, keep: Keep, row_of: Callable[[int], Row]) -> None:
         self._automaton = automaton
         self._keep = keep
+        self._row_of = row_of
         self._tables = tables
+        self._here = object()  # in the names of what only this automaton has
         self._loops: dict[int, Loop | None] = {}
         self._keys: dict[int, Key | None] = {}
         self._exits: dict[tuple[int, int], Exits | None] = {}
-        self._joined: dict[tuple, Found] = {}
-        self._models: dict[int, tuple[list[np.ndarray], np.ndarray]] = {}
+        self._short: dict[int, bytes] = {}
+        self._models: dict[int, Row] = {}
         self._hints = np.zeros(HINTS + 1, dtype=np.int32)
 
     def quickly(self, state: int) -> np.ndarray | None:
@@ -97,43 +111,70 @@ class Wide:
 
     def listed(self, state: int, ending: np.ndarray) -> int:
         """Write the row of `state` to the scratch memory in one call; return its length, or why it is not done."""
-        stack, found, _ = self._tables.scratch()
-        args = self._tables.trie, self._tables.fans, stack, found, self._hints, ending
-        return self._automaton.run(kernels.listed, *args, state, QUICK, INSIDE)
+        tables = self._tables
+        stacks, found, less = tables.scratch_pair()
+        args = tables.trie, tables.fans, stacks, found, less, tables.scratch_pieces(), state, DIFFERENT
+        return self._automaton.run(kernels_first.listed, *args, self._hints, ending, QUICK, INSIDE)
 
-    def tokens(self, state: int) -> Found:
-        """Return the text tokens allowed in a state that is too wide for a short walk (maybe in scratch memory)."""
-        compared = self._by_comparison(state)
-        if compared is not None:
-            return compared
-        pieces = self._split(state)
-        loops = [self._ready(part, rest) for _, part, _, _, rest in pieces]
+    def tokens(self, state: int, answer: int | None = None) -> Named:
+        """Return the text tokens allowed in a state that is too wide for a short walk (so that `listed` gave `answer`).
+
+        They are to be made at once, before anything else uses this thread's scratch memory, where they may lie.
+        """
+        tables = self._tables
+        pieces = tables.scratch_pieces()
+        if answer is None:
+            args = *tables.scratch_pair(), pieces, state, DIFFERENT
+            answer = self._automaton.run(kernels_first.apart, tables.trie, tables.fans, *args)
+        else:
+            answer -= kernels_first.APART
+        if answer & 1:
+            return self._by_comparison(answer >> 1)
+        parts = pieces[1, : (answer >> 1) * kernels_split.PIECE].reshape(-1, kernels_split.PIECE).tolist()
+        loops = [self._ready(part, rest) for _, part, _, _, rest in parts]
         if not any(loops):
             return self._from_afar(state)
-        names = zip(pieces, loops, strict=True)
-        key = tuple(piece[0] if loop is None else _name(piece, loop) for piece, loop in names)
-        found = self._joined.get(key)
-        if found is None:
-            if len(self._joined) >= KEPT:
-                self._joined.clear()
-            found = self._joined[key] = self._join(pieces, loops)
-            found.key = key
-        return found
+        names = tuple([self._name(piece, loop) for piece, loop in zip(parts, loops, strict=True)])
+        return names, lambda: self._join(parts, loops)
 
-    def _from_afar(self, state: int) -> Found:
+    def _name(self, piece: list[int], loop: Loop | None) -> Hashable:
+        """Return what the tokens of a piece depend on: bounds that no token reaches are left out."""
+        node, part, least, most, rest = piece
+        if loop is None:
+            return (part == 0 and self._listed(node)) or (self._here, node)
+        exits = self._ways_out(loop, part, rest)
+        if exits is None:
+            return self._here, node
+        return loop, least if least > 1 else 0, most if 0 <= most < loop.most else -1, exits.key
+
+    def _listed(self, state: int) -> bytes:
+        """Return the tokens of a state that a short walk finds, and remember them; empty where it finds none."""
+        known = self._short.get(state)
+        if known is None:
+            short = self.quickly(state)
+            known = self._remember_short(state, b"" if short is None else short.tobytes())
+        return known
+
+    def _remember_short(self, state: int, tokens: bytes) -> bytes:
+        if len(self._short) >= KEPT:
+            self._short.clear()
+        self._short[state] = tokens
+        return tokens
+
+    def _from_afar(self, state: int) -> Named:
         """Return the tokens of `state` by those of the state without its far bounds, which many states share."""
         tables = self._tables
         far = self._far(state, LONG)
         if far == state:
-            return self._whole_row(state)
+            return None, lambda: self._whole_row(state)
         base = self._keep(("far", far), lambda: self._words_of(far))
         if self._far(state, tables.vocabulary.trie.deepest) == far:  # no token at all is too long
-            return Found([base], key=(far,))
+            return (self._here, far), lambda: Found([base])
         longer = tables.longest
         states = tables.scratch_pair()[1][: len(longer)]
         self._automaton.run(kernels.advance_many, tables.data, tables.offsets, state, 0, longer, states)
         missing = longer[states == 0]
-        return Found([base], missing=missing, key=(far, missing.tobytes()))
+        return (self._here, far, missing.tobytes()), lambda: Found([base], missing=missing)
 
     def _far(self, state: int, longest: int) -> int:
         """Return the state without the bounds that tokens of up to `longest` bytes cannot reach."""
@@ -185,13 +226,6 @@ class Wide:
         count = self._automaton.run(kernels_sets.walk_sets, *args, state, start, -1, THIN, 0)
         return Found(lists=[found[:count].copy()])
 
-    def _split(self, state: int) -> list[list[int]]:
-        buffer = self._tables.scratch_pieces()
-        count = self._automaton.run(kernels_split.split, state, buffer[0], buffer[1])
-        if count == 0:
-            return [[state, 0, 0, 0, 0]]
-        return buffer[1, : count * kernels_split.PIECE].reshape(count, -1).tolist()
-
     def _ready(self, part: int, rest: int) -> Loop | None:
         """Return a loop that has its sets, and whose ways out into `rest` are few; else None."""
         loop = self._loop(part) if part else None
@@ -201,11 +235,13 @@ class Wide:
         """Return the union of the pieces' tokens."""
         found = Found()
         for piece, loop in zip(pieces, loops, strict=True):
+            short = self._listed(piece[0]) if loop is None and piece[1] == 0 else b""
             if loop is not None:
                 self._add_loop(found, piece, loop)
+            elif short:
+                found.lists.append(np.frombuffer(short, dtype=np.int32))
             else:
-                short = self.quickly(piece[0]) if piece[1] == 0 else None
-                found.add(self.by_sets(piece[0], 0) if short is None else Found(lists=[short.copy()]))
+                found.add(self.by_sets(piece[0], 0))
         return found
 
     def _add_loop(self, found: Found, piece: list[int], loop: Loop) -> None:
@@ -217,7 +253,7 @@ class Wide:
                 found.add(self.by_sets(node, 0))
                 return
         else:
-            tokens, rounds = exits
+            tokens, rounds = exits.tokens, exits.rounds
             if least > 1 or 0 <= most < loop.most:
                 tokens = tokens[(rounds >= least) & (rounds <= (most if most >= 0 else loop.most))]
         found.bases.append(loop.base(most))
@@ -242,36 +278,30 @@ class Wide:
             tokens = np.concatenate([tokens, longer[states > 0]])
         return tokens
 
-    def _by_comparison(self, state: int) -> Found | None:
-        """Return the tokens of `state` by its difference from the state that most letters lead to, or None.
-
-        Its lists are scratch memory.
-        """
-        tables = self._tables
-        stacks, more, less = tables.scratch_pair()
-        answer = self._automaton.run(kernels.contrast, tables.trie, tables.fans, stacks, more, less, state, DIFFERENT)
-        model, done = answer >> 1, answer & 1
-        if not done:
-            return None
-        known = self._models.get(model)
-        if known is None:
+    def _by_comparison(self, model: int) -> Named:
+        """Return the tokens of a state by its difference, which lies in scratch memory, from the state `model`."""
+        _, more, less = self._tables.scratch_pair()
+        row = self._models.get(model)
+        if row is None:
             extra, missing = more[: 1 + more[0]].copy(), less[: 1 + less[0]].copy()
-            known = self._model(model)
+            row = self._model(model)
             more[: len(extra)], less[: len(missing)] = extra, missing
-        bases, listed = known
-        n = 1 + kernels.put_together(listed, less, tables.scratch_marks(), more)
-        return Found(bases, [more[1:n]], less[1 : 1 + less[0]])
+        name = row, more[1 : 1 + more[0]].tobytes(), less[1 : 1 + less[0]].tobytes()
+        return name, lambda: self._changed(row, more, less)
 
-    def _model(self, state: int) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return, and remember, the tokens of a state that others are compared with: base rows, and a list."""
+    def _model(self, state: int) -> Row:
+        """Return, and remember, the row of a state that others are compared with."""
         if len(self._models) >= KEPT:
             self._models.clear()
-        short = self.quickly(state)
-        found = Found(lists=[short]) if short is not None else self.tokens(state)
-        if len(found.missing):
-            found = self.by_sets(state, 0)
-        known = self._models[state] = found.bases, found.tokens().copy()
-        return known
+        row = self._models[state] = self._row_of(state)
+        return row
+
+    def _changed(self, row: Row, more: np.ndarray, less: np.ndarray) -> Found:
+        """Return the tokens of `row`, changed as `kernels.compare` says; in scratch memory."""
+        n = 1 + kernels.put_together(row.tokens, less, self._tables.scratch_marks(), more)
+        missing = less[1 : 1 + less[0]]
+        missing = np.concatenate([row.missing, missing]) if len(row.missing) else missing
+        return Found([row.base] if len(row.base) else [], [more[1:n]], missing)
 
     def _loop(self, part: int) -> Loop | None:
         """Return the sets of a loop; None where there are none, or none yet."""
@@ -299,19 +329,13 @@ class Wide:
         return self._exits[key]
 
     def _find_ways_out(self, loop: Loop, part: int, rest: int) -> Exits | None:
+        """Ask for the short walk from `rest` as well: where a loop may be left at once, that is a piece too."""
         tables = self._tables
-        stack, found, _ = tables.scratch()
-        rounds, _ = tables.scratch_rounds()
-        places = loop.starts, loop.nodes, loop.counts
-        count = self._automaton.run(
-            kernels_loops.ways_out, tables.trie, stack, *places, part, rest, HEAVY, found, rounds
-        )
+        stacks, alive, found = tables.scratch_pair()
+        args = tables.trie, tables.fans, loop.endings, stacks[0], part, rest, HEAVY, alive, found
+        count = self._automaton.run(kernels_loops.leave, *args, self._hints, QUICK, INSIDE)
         if count >= kernels_loops.TOO_HEAVY:
             return None if count == kernels_loops.OVERLAPPING else TOO_MANY
-        return found[:count].copy(), rounds[:count].copy()
-
-
-def _name(piece: list[int], loop: Loop) -> tuple[int, ...]:
-    """Return what the tokens of a loop depend on: bounds that no token reaches are left out."""
-    _, part, least, most, rest = piece
-    return part, least if least > 1 else 0, most if 0 <= most < loop.most else -1, rest
+        short = count & kernels_loops.MOST
+        self._remember_short(rest, b"" if short == kernels_loops.MOST else found[:short].tobytes())
+        return loop.exits(alive[: count >> kernels_loops.SHIFT])

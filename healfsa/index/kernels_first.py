@@ -1,0 +1,55 @@
+"""The first look at a state, in one call: its whole row, or what its row can be made of.
+
+In: the automaton's memory, the trie, a state. Out: listed tokens; or the difference from a model; or pieces.
+Idea: most rows are short walks; most others differ from a model's by a few tokens, or are loops and what follows. To
+    ask for all of that in turn costs more than the answers do, so one kernel asks.
+Cost: that of the kernels that are called.
+Not here: the walks (kernels), pieces (kernels_split), what becomes of the answers (see wide).
+"""
+
+from __future__ import annotations
+
+from healfsa.automaton.kernels import accepting
+from healfsa.automaton.kernels_memory import FAILURES, NODE, NODES, REMEMBERS
+from healfsa.index.kernels import READ, TOO_WIDE, contrast, kernel, stroll
+from healfsa.index.kernels_split import split
+
+NOT_PLAIN, APART = 1 << 42, 1 << 43  # answers of `listed` that are no number of tokens
+
+
+@kernel(f"int64(int32[::1], {READ}, {READ}, int32[:, ::1], int32[::1], int32[::1], int32[:, ::1], int64, int64)")
+def apart(memory, trie, fans, stacks, more, less, pieces, state, budget):
+    """Compare `state` with its model, or split it where that does not come to its end.
+
+    Returns twice the model, and one more (see `contrast`); or twice the number of pieces in pieces[1] (see `split`).
+    """
+    answer = contrast(memory, trie, fans, stacks, more, less, state, budget)
+    if answer < 0 or answer & 1 == 1:
+        return answer
+    n = split(memory, state, pieces[0], pieces[1])
+    return n if n < 0 else 2 * n
+
+
+@kernel(
+    f"int64(int32[::1], {READ}, {READ}, int32[:, ::1], int32[::1], int32[::1], int32[:, ::1], int64, int64,"
+    f" int32[::1], {READ}, int64, int64)"
+)
+def listed(memory, trie, fans, stacks, found, less, pieces, state, budget, hints, ending, nodes, inside):
+    """Write a whole row to `found`: what `stroll` finds, and `ending` where the text may end; return their number.
+
+    NOT_PLAIN where there is more to a row than that: a state that remembers, searches that were cut. APART and the
+    answer of `apart` where there is too much to list.
+    """
+    if memory[memory[NODES] + state * NODE] & REMEMBERS != 0:
+        return NOT_PLAIN
+    n = stroll(memory, trie, fans, stacks[0], found, hints, state, nodes, inside)
+    if n == TOO_WIDE:
+        answer = apart(memory, trie, fans, stacks, found, less, pieces, state, budget)
+        return answer if answer < 0 else APART + answer
+    if n < 0:
+        return n
+    if accepting(memory, state):
+        for k in range(ending.size):
+            found[n + k] = ending[k]
+        n += ending.size
+    return n if memory[FAILURES] == 0 else NOT_PLAIN
