@@ -8,7 +8,7 @@ Not here: what changes per request (engine); when a row may be forgotten (rows).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -112,7 +112,7 @@ class Index(Masks):
         count = self._listed(state, self._end)
         if count <= DENSE_ABOVE:
             return self.pool.keep_listed(self, self._rows, key, self.tables.scratch()[1][:count])
-        if self.automaton.remembers(state):
+        if count < kernels_first.APART and self.automaton.remembers(state):
             free = self.automaton.forget(state, OPEN)
             if free != state:
                 return self._differing_row(state, free)  # not kept: the state will hardly come again
@@ -135,13 +135,16 @@ class Index(Masks):
         return self._wide.listed(state, ending) if is_plain else kernels_first.NOT_PLAIN
 
     def _row(self, state: int, answer: int = kernels_first.NOT_PLAIN) -> Row:
-        tokens = self._all_tokens(state) if answer < kernels_first.APART else None
-        extra: list[int] = []
-        if self.special_ids:
-            extra = [token for token, symbol in self.special_ids.items() if self._special_is_live(state, symbol)]
-        if self.automaton.is_accepting(state):
-            extra += self.vocabulary.eos_ids
-        row = self._wide_row(state, extra, answer) if tokens is None else self._packed(tokens, extra)
+        if answer >= kernels_first.APART:
+            answer -= kernels_first.APART
+            row = self._wide_row(state, self.vocabulary.eos_ids if answer & 1 else (), answer >> 1)
+        else:
+            tokens, extra = self._all_tokens(state), []
+            if self.special_ids:
+                extra = [token for token, symbol in self.special_ids.items() if self._special_is_live(state, symbol)]
+            if self.automaton.is_accepting(state):
+                extra += self.vocabulary.eos_ids
+            row = self._wide_row(state, extra) if tokens is None else self._packed(tokens, extra)
         self.automaton.tell_cuts()
         return row
 
@@ -149,12 +152,12 @@ class Index(Masks):
         """Return the text tokens of a state, or None where it is wide."""
         return self._wide.quickly(state) if self._spelling is None else self.tokens_below(state, 0)
 
-    def _packed(self, tokens: np.ndarray, extra: list[int]) -> Row:
+    def _packed(self, tokens: np.ndarray, extra: Sequence[int]) -> Row:
         return self._pack(np.concatenate([tokens, np.array(extra, dtype=np.int32)]) if extra else tokens)
 
-    def _wide_row(self, state: int, extra: list[int], answer: int) -> Row:
+    def _wide_row(self, state: int, extra: Sequence[int], answer: int | None = None) -> Row:
         """Return the row of a wide state and of the tokens `extra`; states and grammars with equal ones share it."""
-        tokens, make = self._wide.tokens(state, answer if answer >= kernels_first.APART else None)
+        tokens, make = self._wide.tokens(state, answer)
         name = None if tokens is None else (tokens, *extra)
         row = None if name is None else self.pool.named.get(name)
         if row is None:
@@ -169,8 +172,10 @@ class Index(Masks):
         answer = self._listed(state, NO_WORDS)
         if answer <= DENSE_ABOVE:
             return self._pack(self.tables.scratch()[1][:answer])
-        tokens = self._all_tokens(state) if answer < kernels_first.APART else None
-        return self._wide_row(state, [], answer) if tokens is None else self._pack(tokens)
+        if answer >= kernels_first.APART:
+            return self._wide_row(state, (), answer - kernels_first.APART >> 1)
+        tokens = self._all_tokens(state)
+        return self._wide_row(state, ()) if tokens is None else self._pack(tokens)
 
     def _kept_words(self, key: Hashable, make: Callable[[], np.ndarray]) -> np.ndarray:
         """Return the words under a key, made if need be, that rows of this index have as their base."""

@@ -37,15 +37,15 @@ def apart(memory, trie, fans, stacks, more, less, pieces, state, budget):
 def listed(memory, trie, fans, stacks, found, less, pieces, state, budget, hints, ending, nodes, inside):
     """Write a whole row to `found`: what `stroll` finds, and `ending` where the text may end; return their number.
 
-    NOT_PLAIN where there is more to a row than that: a state that remembers, searches that were cut. APART and the
-    answer of `apart` where there is too much to list.
+    NOT_PLAIN where there is more to a row than that: a state that remembers, searches that were cut. Where there is too
+    much to list, APART and twice the answer of `apart`, and one more where the text may end.
     """
     if memory[memory[NODES] + state * NODE] & REMEMBERS != 0:
         return NOT_PLAIN
     n = stroll(memory, trie, fans, stacks[0], found, hints, state, nodes, inside)
     if n == TOO_WIDE:
         answer = apart(memory, trie, fans, stacks, found, less, pieces, state, budget)
-        return answer if answer < 0 else APART + answer
+        return answer if answer < 0 else APART + 2 * answer + (1 if accepting(memory, state) else 0)
     if n < 0:
         return n
     if accepting(memory, state):

@@ -107,7 +107,8 @@ class Tables:
             local.stacks = np.zeros((3, trie.deepest + 2), dtype=np.int32)
             local.lists = np.zeros((2, trie.n_nodes + 2), dtype=np.int32)
             local.rounds = np.zeros((2, trie.n_nodes + 2), dtype=np.uint8)
-            local.pieces = np.zeros((2, PIECES), dtype=np.int32)
+            pieces = np.zeros((2, PIECES), dtype=np.int32)
+            local.first = self.trie, self.fans, local.stacks, *local.lists, pieces
             local.marks = np.zeros(self.vocabulary.size, dtype=np.uint8)
             local.known, local.owner = np.zeros(kernels_sets.STRIDE * (ENTRIES + 1), dtype=np.int32), None
             local.steps = np.zeros(kernels_alike.STEPS + kernels_alike.ANSWER * kernels_alike.ANSWERS, dtype=np.int32)
@@ -121,9 +122,13 @@ class Tables:
         self.scratch()
         return self._local.rounds[0], self._local.rounds[1]
 
-    def scratch_pieces(self) -> np.ndarray:
-        """Return this thread's int32[2, n] for taking states apart; behind `scratch`."""
-        return self._local.pieces
+    def scratch_first(self) -> tuple[np.ndarray, ...]:
+        """Return the arrays for the first look at a state (see kernels_first): the same memory, and int32[2, n]."""
+        try:
+            return self._local.first
+        except AttributeError:
+            self.scratch()
+            return self._local.first
 
     def scratch_sets(self, owner: object) -> tuple[np.ndarray, np.ndarray]:
         """Return this thread's memory for what is known of states of `owner`, and a queue; behind `scratch`."""

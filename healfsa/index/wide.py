@@ -111,26 +111,20 @@ class Wide:
 
     def listed(self, state: int, ending: np.ndarray) -> int:
         """Write the row of `state` to the scratch memory in one call; return its length, or why it is not done."""
-        tables = self._tables
-        stacks, found, less = tables.scratch_pair()
-        args = tables.trie, tables.fans, stacks, found, less, tables.scratch_pieces(), state, DIFFERENT
-        return self._automaton.run(kernels_first.listed, *args, self._hints, ending, QUICK, INSIDE)
+        args = state, DIFFERENT, self._hints, ending, QUICK, INSIDE
+        return self._automaton.run(kernels_first.listed, *self._tables.scratch_first(), *args)
 
     def tokens(self, state: int, answer: int | None = None) -> Named:
-        """Return the text tokens allowed in a state that is too wide for a short walk (so that `listed` gave `answer`).
+        """Return the text tokens allowed in a state that is too wide for a short walk (so that `apart` gave `answer`).
 
         They are to be made at once, before anything else uses this thread's scratch memory, where they may lie.
         """
-        tables = self._tables
-        pieces = tables.scratch_pieces()
+        arrays = self._tables.scratch_first()
         if answer is None:
-            args = *tables.scratch_pair(), pieces, state, DIFFERENT
-            answer = self._automaton.run(kernels_first.apart, tables.trie, tables.fans, *args)
-        else:
-            answer -= kernels_first.APART
+            answer = self._automaton.run(kernels_first.apart, *arrays, state, DIFFERENT)
         if answer & 1:
             return self._by_comparison(answer >> 1)
-        parts = pieces[1, : (answer >> 1) * kernels_split.PIECE].reshape(-1, kernels_split.PIECE).tolist()
+        parts = arrays[-1][1, : (answer >> 1) * kernels_split.PIECE].reshape(-1, kernels_split.PIECE).tolist()
         loops = [self._ready(part, rest) for _, part, _, _, rest in parts]
         if not any(loops):
             return self._from_afar(state)
