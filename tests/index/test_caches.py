@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import threading
 
@@ -11,6 +12,7 @@ import pytest
 import healfsa
 from healfsa import models
 from healfsa.index import Index, RowPool, Tables, loops, sets
+from healfsa.index.wide import Wide
 from healfsa.vocab import Vocabulary
 
 PATTERNS = [
@@ -100,6 +102,39 @@ def test_from_the_disk(truth, vocabulary, tmp_path, monkeypatch):
     monkeypatch.setattr(loops, "_classify", None)  # what was made is not made again
     monkeypatch.setattr(sets.Alike, "build", None)
     check(truth, vocabulary, tables=Tables(vocabulary))
+
+
+def test_equal_rows_of_other_grammars_are_found_by_name(vocabulary, monkeypatch):
+    """A string before the end, before a comma, among other keys: put together once; let go with the last grammar."""
+    monkeypatch.setattr(loops, "OFTEN", 1)
+    made: list[str] = []
+    for how in ("_join", "_changed"):
+        one = getattr(Wide, how)
+        monkeypatch.setattr(Wide, how, lambda *args, how=how, one=one: made.append(how) or one(*args))
+    tables, pool, rows = Tables(vocabulary), RowPool(1 << 28), []
+    for k in range(4):
+        schema = {"type": "object", "properties": {"name": {"type": "string"}, f"no {k}": {"maximum": k}}}
+        index = Index(healfsa.json_schema(schema).expression, vocabulary, tables=tables, pool=pool)
+        states = [index.step(index.start, text) for text in (b'{"name": "ab', b'{"na', b'{"n')]
+        rows.append([index.row(state).tobytes() for state in states])
+        if k == 0:
+            assert {"_join", "_changed"} == set(made)
+            made.clear()
+    assert not made and all(row == rows[0] for row in rows)
+    assert len(pool.named) > 0
+    del index
+    gc.collect()
+    assert len(pool) == len(pool.named) == 0
+
+
+def test_names_tell_rows_with_an_end_from_those_without(vocabulary, monkeypatch):
+    monkeypatch.setattr(loops, "OFTEN", 1)
+    tables, pool = Tables(vocabulary), RowPool(1 << 28)
+    ends = [new_index(pattern, vocabulary, tables=tables, pool=pool) for pattern in ('[^"]*', '[^"]*(x"|)', '[^"]*x"')]
+    for index in ends * 2:
+        row, state = index.row(index.start), index.start
+        flags = [bool(row[token >> 5] >> (token & 31) & 1) for token in vocabulary.eos_ids]
+        assert set(flags) == {index.is_accepting(state)}
 
 
 def test_from_eight_threads(truth, vocabulary):
