@@ -178,17 +178,14 @@ class Matcher:
         """
         if type(token_id) is not int:
             token_id = as_id(token_id)
-        if self._owed:
-            after = None
-        else:
-            after = self.index.moves.get((self._state, token_id))
+        owed = self._owed
+        after = None if owed else self.index.moves.get((self._state, token_id))
         if after is None or after == REJECTED:
-            after, owed = self._after((self._state, self._owed), token_id)
+            after, owed = self._after((self._state, owed), token_id)
             if after == REJECTED:
                 raise rejection(self.index, self._state, self._owed, token_id)
+        if owed or self._owed or self._shared or len(self._trail) > self._length:
             self._push(after, owed, token_id)
-        elif self._shared or len(self._trail) > self._length:
-            self._push(after, b"", token_id)
         else:
             self._trail.append(after)
             self._tokens.append(token_id)

@@ -85,6 +85,7 @@ class Index(Masks):
         self._wide = Wide(self.automaton, self.tables, self._kept_words, self._text_row)
         self._differing = Differing(self.automaton, self.tables)
         self._spelling = None if is_exact_by_bytes(vocabulary) else Spelling(self.automaton, vocabulary, limits)
+        self._is_plain = self._spelling is None and not self.special_ids
         if not self.is_live(self.start):
             raise refuse(Automaton.from_expression(expression, limits), vocabulary)
 
@@ -109,7 +110,7 @@ class Index(Masks):
     def _remember(self, key: int | tuple[int, bytes, bool], state: int, owed: bytes, at_once: bool = False) -> Row:
         if owed or state <= REJECTED:
             return super()._remember(key, state, owed, at_once)
-        count = self._listed(state, self._end)
+        count = self._wide.listed(state, self._end) if self._is_plain else kernels_first.NOT_PLAIN
         if count <= DENSE_ABOVE:
             return self.pool.keep_listed(self, self._rows, key, self.tables.scratch()[1][:count])
         if count < kernels_first.APART and self.automaton.remembers(state):
@@ -128,11 +129,6 @@ class Index(Masks):
         if not len(wrong):
             return row
         return Row(row.base, np.concatenate([row.missing, wrong]), row.tokens[~among(row.tokens, wrong)])
-
-    def _listed(self, state: int, ending: np.ndarray) -> int:
-        """Write the row of `state` to the scratch memory; return its length, or what was found instead."""
-        is_plain = self._spelling is None and not self.special_ids
-        return self._wide.listed(state, ending) if is_plain else kernels_first.NOT_PLAIN
 
     def _row(self, state: int, answer: int = kernels_first.NOT_PLAIN) -> Row:
         if answer >= kernels_first.APART:
@@ -169,7 +165,7 @@ class Index(Masks):
 
     def _text_row(self, state: int) -> Row:
         """Return the row of the text tokens of a state alone."""
-        answer = self._listed(state, NO_WORDS)
+        answer = self._wide.listed(state, NO_WORDS) if self._is_plain else kernels_first.NOT_PLAIN
         if answer <= DENSE_ABOVE:
             return self._pack(self.tables.scratch()[1][:answer])
         if answer >= kernels_first.APART:
