@@ -1,7 +1,8 @@
-"""Where this library keeps files between runs, and how it writes them.
+"""Where this library keeps files between runs, and how it writes and reads them.
 
 In: the kind of a file, bytes. Out: a folder, a whole file.
-Idea: a file appears under its name by one rename, so a reader, in this process or another, finds a whole file or none.
+Idea: a file appears under its name by one rename, so a reader, in this process or another, finds a whole file or none;
+    and nobody writes to it again, so a large one is mapped: all processes share its pages.
 Cost: one file.
 Source: own.
 Not here: what the files hold, and how a damaged one is told (vocab/cache.py, grammar/stored.py, healing/stored.py,
@@ -11,6 +12,7 @@ Not here: what the files hold, and how a damaged one is told (vocab/cache.py, gr
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import sys
 import tempfile
@@ -45,3 +47,15 @@ def write_whole(path: Path, *pieces: Any) -> None:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
+
+
+def mapped(path: Path) -> mmap.mmap:
+    """Return the content of a file that `write_whole` wrote; what is written to it stays in this process.
+
+    Raises
+    ------
+    OSError, ValueError
+        There is no such file, or it is empty.
+    """
+    with open(path, "rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)

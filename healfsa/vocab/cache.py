@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from healfsa.disk import cache_folder, write_whole
+from healfsa.disk import cache_folder, mapped, write_whole
 from healfsa.errors import VocabularyError
 from healfsa.vocab.layout import Layout
 
@@ -47,7 +47,7 @@ def load(key: str) -> Layout | None:
     """Return the layout of `key`, or None where there is no sound file of it."""
     path = folder() / (key + _SUFFIX)
     try:
-        content = np.fromfile(path, dtype=np.uint8)
+        content = np.frombuffer(mapped(path), dtype=np.uint8)
         layout = _read(content, key)
     except (OSError, ValueError, KeyError, TypeError):
         return None
