@@ -12,7 +12,8 @@ Not here: what the regions hold (kernels_memory).
 from __future__ import annotations
 
 import mmap
-from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -26,6 +27,7 @@ FIRST_ROWS = 2048  # words for rows before the first enlargement where memory is
 FIRST_SLOTS = 1024  # of the hash table that are used; of its room a table uses more and more (see `intern`)
 SHORT = {"nodes": 1, "pool": 1, "work": 1, "rows": 1}  # how many times as much room where memory is short,
 SPACIOUS = {"nodes": 8, "pool": 32, "work": 8, "rows": 128}  # and where not: 2 MB for a usual schema
+LARGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 LARGE = 1 << 15  # words: below, a new array is memory that was used before, and is cleared in no time
 SMALL = 1 << 20  # words: added to a program's in the question whether memory is short
 TIMES = {"nodes": 4, "pool": 8, "rows": 32}  # how many times as much room a region that is full gets
@@ -62,12 +64,6 @@ def power_above(n: int) -> int:
 def new_memory(program: np.ndarray, limits: Limits, spellable: frozenset[int] | None, n_specials: int) -> np.ndarray:
     """Return an empty arena with room for a program."""
     size, values = len(program), int(program[0])
-    header = np.zeros(km.HEADER, dtype=np.int32)
-    header[km.DEPTH_LIMIT], header[km.FUEL] = limits.depth, FUEL
-    header[km.SEARCH_LIMIT] = min(limits.search * PARTS, 1 << 30)
-    header[km.SPECIALS] = n_specials
-    header[km.SPELLABLE : km.SPELLABLE + 8] = words_of_set(spellable)
-
     times = SPACIOUS if limits.bytes > 64 * (size + SMALL) else SHORT
     room = {
         "nodes": times["nodes"] * power_above(2 * values + 100),
@@ -76,7 +72,18 @@ def new_memory(program: np.ndarray, limits: Limits, spellable: frozenset[int] | 
         "work": size + 3 * values + times["work"] * 1100,
         "rows": times["rows"] * FIRST_ROWS,
     }
-    return lay_out(header, room, 1, limits, "load")
+    return lay_out(_first_header(limits.depth, limits.search, spellable, n_specials), room, 1, limits, "load")
+
+
+@lru_cache(maxsize=64)
+def _first_header(depth: int, search: int, spellable: frozenset[int] | None, n_specials: int) -> np.ndarray:
+    header = np.zeros(km.HEADER, dtype=np.int32)
+    header[km.DEPTH_LIMIT], header[km.FUEL] = depth, FUEL
+    header[km.SEARCH_LIMIT] = min(search * PARTS, 1 << 30)
+    header[km.SPECIALS] = n_specials
+    header[km.SPELLABLE : km.SPELLABLE + 8] = words_of_set(spellable)
+    header.flags.writeable = False
+    return header
 
 
 def used(memory: np.ndarray) -> int:
@@ -98,29 +105,36 @@ def zeroed(n: int) -> np.ndarray:
         pages = mmap.mmap(-1, 4 * n, **private)
     except OSError:  # too many maps
         return np.zeros(n, dtype=np.int32)
-    if hasattr(mmap, "MADV_NOHUGEPAGE"):
-        with suppress(OSError):  # a system without large pages
-            pages.madvise(mmap.MADV_NOHUGEPAGE)
+    if _large_pages_come_unasked():
+        pages.madvise(mmap.MADV_NOHUGEPAGE)
     return np.frombuffer(pages, dtype=np.int32)
+
+
+@lru_cache(maxsize=1)
+def _large_pages_come_unasked() -> bool:
+    """Say whether the system makes large pages of memory that nobody asked to have them."""
+    try:
+        return "[always]" in LARGE_PAGES.read_text() and hasattr(mmap, "MADV_NOHUGEPAGE")
+    except OSError:  # a system without large pages, or without a name for them
+        return False
 
 
 def lay_out(header: np.ndarray, room: dict[str, int], width: int, limits: Limits, stage: str) -> np.ndarray:
     """Return a zeroed arena with this header and these rooms."""
     at, table = km.HEADER, 2 * power_above(room["nodes"])
     slots = max(int(header[km.TABLE_MASK]) + 1, FIRST_SLOTS)
-    places, place_of_table = {}, at
+    words = {km.TABLE: at, km.TABLE_MASK: min(slots, table) - 1, km.TABLE_ROOM: table, km.WIDTH: width}
     at += table
-    for name, (_, _, unit) in REGIONS.items():
-        places[name] = at
+    for name, (offset, rooms, unit) in REGIONS.items():
+        words[offset], words[rooms] = at, room[name]
         at += room[name] * (width if name == "rows" else unit)
     if at * 4 > limits.bytes:
         raise LimitExceeded("bytes", at * 4, limits.bytes, stage)
     memory = zeroed(at)
     memory[: km.HEADER] = header
-    for name, (offset, rooms, _) in REGIONS.items():
-        memory[offset], memory[rooms] = places[name], room[name]
-    memory[km.TABLE], memory[km.TABLE_MASK], memory[km.TABLE_ROOM] = place_of_table, min(slots, table) - 1, table
-    memory[km.WIDTH] = width
+    written = memory.data  # quicker, word by word, than the array
+    for word, value in words.items():
+        written[word] = value
     return as_words(memory)
 
 

@@ -5,13 +5,7 @@ Idea: every distinct node is one operation and one value; operations name earlie
     Nesting that is too deep for Python's stack is walked with one of its own. What many grammars share is serialised
     once a process and copied, with the numbers of values and rules moved (`Block`).
 Cost: about a microsecond a node.
-Not here: interning (kernels_load), the meaning of nodes.
-
-Operations: [op, ...]. NOTHING, EMPTY; BYTES + 8 words; LITERAL n, packed bytes; LITERALS n, n + 1 offsets, packed
-bytes (preceded by the number of words); CONCAT/CHOICE/BOTH n, values; NOT v; REPEAT v, least, most; REF rule; SPECIAL
-k; MEMBERS words, then a template as in kernels_members (values for nodes, -1 for no extra); DISTINCT 5, item,
-separator, least, most, number; CHARACTERS words, first and last code point of each range; BODY rule, v; PROMISE rule,
-nullable. BODY and PROMISE make no value.
+Not here: the operations (operations), interning (kernels_load), the meaning of nodes.
 """
 
 from __future__ import annotations
@@ -21,18 +15,37 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate, chain
 from operator import ge
+from struct import pack
 
 import numpy as np
 
 from healfsa.automaton.kernels_compile import as_words
+from healfsa.automaton.operations import (
+    OP_BODY,
+    OP_BOTH,
+    OP_BYTES,
+    OP_CHARACTERS,
+    OP_CHOICE,
+    OP_CONCAT,
+    OP_DISTINCT,
+    OP_EMPTY,
+    OP_LITERAL,
+    OP_LITERALS,
+    OP_MEMBERS,
+    OP_NOT,
+    OP_NOTHING,
+    OP_PROMISE,
+    OP_REF,
+    OP_REPEAT,
+    OP_SPECIAL,
+    find_numbers,
+)
 from healfsa.automaton.symbols import Symbols
 from healfsa.errors import GrammarError
 from healfsa.grammar import expression as ex
 from healfsa.grammar.expression import SHARED
 from healfsa.grammar.utf8 import Characters
 
-OP_NOTHING, OP_EMPTY, OP_BYTES, OP_LITERAL, OP_LITERALS, OP_CONCAT, OP_CHOICE, OP_BOTH = range(8)
-OP_NOT, OP_REPEAT, OP_REF, OP_SPECIAL, OP_MEMBERS, OP_DISTINCT, OP_CHARACTERS, OP_BODY, OP_PROMISE = range(8, 17)
 HEAD = 4  # words in front: room for values, value of the start (-1: none), first new rule, number of rules
 LONGEST = 1 << 20  # parts up to which nested CONCATs are laid flat
 NO_BOUND = 1 << 28  # bounds above are no bounds
@@ -58,15 +71,15 @@ class Program:
         self.copies = copies
         self.spellable_mask = ex.ALL_BYTES if spellable is None else sum(1 << b for b in spellable)
         self.unspellable_free = None if spellable is None else bytes(spellable)
-        self.code = array("i")
+        self.code = array("i", bytes(4 * HEAD))
         self.n_values = 0
         self.inner = 0  # nodes that single operations make beside their values, roughly
         self.value_of: dict[int, int] = {}
 
     def finish(self, start: int, first_rule: int) -> np.ndarray:
         """Return the whole program as int32[n]."""
-        head = array("i", (self.n_values + self.inner, start, first_rule, self.symbols.n_rules))
-        return as_words(np.frombuffer(head + self.code, dtype=np.int32))
+        self.code[:HEAD] = array("i", (self.n_values + self.inner, start, first_rule, self.symbols.n_rules))
+        return as_words(np.frombuffer(self.code, dtype=np.int32))
 
     def add(self, root: ex.Expression) -> int:
         """Append the operations for `root` and return its value."""
@@ -81,15 +94,17 @@ class Program:
 
     def visit(self, node: ex.Expression) -> int:
         """Return the value of `node`; its parts and itself are appended if they are new."""
-        value = self.value_of.get(id(node))
+        key = id(node)
+        value = self.value_of.get(key)
         if value is None:
-            if self.copies and id(node) in SHARED:
+            if key in SHARED and self.copies:
                 return self._copy(node)
-            write = WRITERS.get(type(node))
-            if write is None:
-                raise GrammarError(f"not an expression: {node!r:.80}")
+            try:
+                write = WRITERS[type(node)]
+            except KeyError:
+                raise GrammarError(f"not an expression: {node!r:.80}") from None
             write(self, node)
-            value = self.value_of[id(node)] = self.n_values
+            value = self.value_of[key] = self.n_values
             self.n_values = value + 1
         return value
 
@@ -102,14 +117,14 @@ class Program:
             if len(BLOCKS) >= ex.MOST_SHARED:
                 BLOCKS.clear()
             block = BLOCKS[key] = Block.of(node, self.unspellable_free)
-        code = block.code + block.moved * self.n_values
-        if block.rules:
-            code[block.refs] = [self.symbols.rule(block.rules[k]) for k in block.code[block.refs]]
-        self.code.frombytes(code.tobytes())
+        first, at = self.n_values, len(self.code)
+        self.code.frombytes(block.moved_to(first))
+        for place, rule in zip(block.refs, block.rules, strict=True):
+            self.code[at + place] = self.symbols.rule(rule)
         for inner, value in block.inner:
-            self.value_of[inner] = value + self.n_values
-        self.n_values += block.n_values
-        return self.n_values - 1
+            self.value_of[inner] = value + first
+        self.n_values = first + block.n_values
+        return first + block.value
 
     def _add_deep(self, root: ex.Expression) -> int:
         """Do what `add` does with a stack of its own, for nesting that is too deep for Python's."""
@@ -142,78 +157,67 @@ class Program:
         return self.unspellable_free is None or not data.translate(None, self.unspellable_free)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Block:
-    """One shared expression, serialised by itself.
+    """One shared expression, serialised by itself, with the shared bodies of the rules that it refers to.
 
     Attributes
     ----------
-    node : Expression
-        The expression; its value is the last one.
+    node, value : Expression, int
+        The expression, and the number of its value.
     code, n_values : int32[n], int
         Its operations, and how many values they make.
     moved : int32[n]
         1 where a number of a value stands in `code`, else 0.
-    refs : int64[...]
-        Where in `code` numbers of rules stand.
-    rules : list of Rule
-        The rules by the numbers that they have here.
+    refs, rules : list of int, list of Rule
+        Where in `code` numbers of rules stand, and which rules they are.
     inner : list of (int, int)
         Identity and value of the shared expressions inside, itself included.
     """
 
     node: ex.Expression
+    value: int
     code: np.ndarray
     n_values: int
     moved: np.ndarray
-    refs: np.ndarray
+    refs: list[int]
     rules: list[ex.Rule]
     inner: list[tuple[int, int]]
+    last: tuple[int, bytes] = (-1, b"")
+    """The operations as they were copied last, and the number of their first value: mostly the same again."""
+
+    def moved_to(self, first: int) -> bytes:
+        """Return the operations for a program that has `first` values."""
+        at, code = self.last
+        if at != first:
+            code = (self.code + self.moved * first).tobytes()
+            self.last = first, code
+        return code
 
     @classmethod
     def of(cls, node: ex.Expression, spellable: bytes | None) -> Block:
         """Serialise an expression."""
         program = Program(Symbols(), None if spellable is None else frozenset(spellable), copies=False)
-        program.add(node)
+        value = program.add(node)
+        promised, number = program.symbols.promised, 0
+        while number < len(promised):  # grows on the way
+            body = promised[number].body
+            if body is not None and id(body) in SHARED:
+                program.add(body)
+            number += 1
         inner = [(key, value) for key, value in program.value_of.items() if key in SHARED]
         values: list[int] = []
         refs: list[int] = []
-        at, code = 0, program.code
+        at, code = 0, program.code[HEAD:]
         while at < len(code):
-            at = _find_numbers(code, at, values, refs)
-        moved, places = np.zeros(len(code), dtype=np.int32), np.array(refs, dtype=np.int64)
+            at = find_numbers(code, at, values, refs)
+        moved = np.zeros(len(code), dtype=np.int32)
         moved[values] = 1
-        rules = list(program.symbols.promised.values())
-        return cls(node, np.array(code, dtype=np.int32), program.n_values, moved, places, rules, inner)
+        rules = [promised[code[place]] for place in refs]
+        return cls(node, value, np.array(code, dtype=np.int32), program.n_values, moved, refs, rules, inner)
 
 
 BLOCKS: dict[tuple[int, int], Block] = {}
-
-
-def _find_numbers(code: array, at: int, values: list[int], refs: list[int]) -> int:
-    """Note where the operation at `at` holds numbers of values and of rules; return the place of the next one."""
-    op = code[at]
-    if op in (OP_CONCAT, OP_CHOICE, OP_BOTH):
-        values += range(at + 2, at + 2 + code[at + 1])
-    elif op in (OP_NOT, OP_REPEAT):
-        values.append(at + 1)
-    elif op == OP_REF:
-        refs.append(at + 1)
-    elif op == OP_MEMBERS:
-        separator, extra, members = at + 4, at + 5, at + 9 + code[at + 8]
-        values += [separator, *([extra] if code[extra] >= 0 else []), *range(members, at + 2 + code[at + 1])]
-    elif op in (OP_SPECIAL, OP_DISTINCT):
-        raise GrammarError("what grammars share may hold no special tokens, and remember nothing")
-    return at + _length(code, at)
-
-
-def _length(code: array, at: int) -> int:
-    """Return the number of words of the operation at `at`."""
-    op = code[at]
-    fixed = {OP_NOTHING: 1, OP_EMPTY: 1, OP_BYTES: 9, OP_REPEAT: 4, OP_NOT: 2, OP_REF: 2, OP_SPECIAL: 2}
-    if op == OP_LITERAL:
-        return 2 + (code[at + 1] + 3) // 4
-    return fixed[op] if op in fixed else 2 + code[at + 1]
 
 
 def _bytes(program: Program, node: ex.Bytes) -> None:
@@ -224,15 +228,19 @@ def _bytes(program: Program, node: ex.Bytes) -> None:
 
 
 def _literal(program: Program, node: ex.Literal) -> None:
-    if not node.data:
+    data = node.data
+    n = len(data)
+    if not n:
         program.code.append(OP_EMPTY)
-    elif program.unspellable_free is None or program.can_spell(node.data):
-        data, code = node.data, program.code
-        code.append(OP_LITERAL)
-        code.append(len(data))
-        code.frombytes(data + bytes(-len(data) % 4))
+    elif program.unspellable_free is None or program.can_spell(data):
+        head = _HEADS[n] if n < len(_HEADS) else pack("ii", OP_LITERAL, n)
+        program.code.frombytes(head + data + _PADDING[n & 3])
     else:
         program.code.append(OP_NOTHING)
+
+
+_HEADS = [pack("ii", OP_LITERAL, n) for n in range(64)]
+_PADDING = [bytes(-n % 4) for n in range(4)]
 
 
 def _literals(program: Program, node: ex.Literals) -> None:
@@ -252,8 +260,8 @@ def _literals(program: Program, node: ex.Literals) -> None:
 
 
 def _flat_parts(node: ex.Concat) -> tuple[ex.Expression, ...]:
-    """Return the parts of a CONCAT with the parts of nested ones in their place."""
-    if ex.Concat not in map(type, node.parts):
+    """Return the parts of a CONCAT with the parts of nested ones in their place, unless one only stands at the end."""
+    if ex.Concat not in map(type, node.parts[:-1]):
         return node.parts
     flat: list[ex.Expression] = []
     stack: list[ex.Expression] = [node]
@@ -275,7 +283,16 @@ def _values(program: Program, parts: tuple[ex.Expression, ...]) -> list[int]:
     return values
 
 
+def _shared_end(program: Program, node: ex.Expression | None) -> None:
+    """Append the end of a sequence if grammars share it: "any value", say, whose block brings what other parts hold."""
+    if type(node) is ex.Concat and id(node.parts[-1]) in SHARED:
+        program.visit(node.parts[-1])
+
+
 def _concat(program: Program, node: ex.Concat) -> None:
+    parts = node.parts
+    if id(parts[-1]) in SHARED:  # as in `_shared_end`
+        program.visit(parts[-1])
     values = _values(program, _flat_parts(node))
     program.code.extend((OP_CONCAT, len(values), *values))
 
@@ -325,6 +342,7 @@ def _members(program: Program, node: ex.Members) -> None:
     if required >> n:
         raise GrammarError("a required member is not among the members")
     most = -1 if node.most is None or node.most >= NO_BOUND else node.most
+    _shared_end(program, node.extra)
     members, separator = _values(program, node.members), visit(node.separator)
     extra = -1 if node.extra is None else visit(node.extra)
     head = (n, int(node.ordered), separator, extra, min(node.least, NO_BOUND), most, words)

@@ -60,6 +60,21 @@ def test_members_and_rules_inside_a_block_are_moved():
         assert bool(state and automaton.is_accepting(state)) == accepted, text
 
 
+def test_a_block_brings_the_shared_bodies_of_its_rules():
+    rule = ex.Rule("r")
+    rule.body = ex.share(ex.choice(ex.literal(b"x"), ex.concat(ex.literal(b"("), ex.Ref(rule), ex.literal(b")"))))
+    shared = ex.share(ex.repeat(ex.concat(ex.literal(b"<"), ex.Ref(rule), ex.literal(b">")), 1, 2))
+    for before in (b"", b"one", b""):  # the same place as before, and another one
+        program = Program(Symbols())
+        program.add(ex.concat(ex.literal(before), ex.ANY_BYTES, shared))
+        words = len(program.code)
+        program.add_body(0, rule.body)
+        assert len(program.code) == words + 3
+    automaton = Automaton.from_expression(ex.concat(shared, ex.literal(b"!"), shared))
+    state = automaton.step(automaton.start, b"<((x))>!<x><x>")
+    assert state and automaton.is_accepting(state)
+
+
 def test_special_tokens_are_not_shared():
     with pytest.raises(GrammarError, match="special"):
         Program(Symbols()).add(ex.share(ex.concat(ex.literal(b"a"), ex.Special("<tool>"))))

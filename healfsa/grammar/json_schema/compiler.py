@@ -198,21 +198,21 @@ class Compiler:
         return found
 
     def _notes(self, place: Place) -> leaves.Notes:
-        entries = {keyword: self.report[place.at(keyword)] for keyword in place.schema}
+        spoken = drafts.SPEAKING[place.draft].intersection(place.schema)
+        entries = {keyword: self.report[place.at(keyword)] for keyword in spoken}
         return {keyword: (entry.status, entry.note) for keyword, entry in entries.items()}
 
     def _again(self, place: Place, shape: Shape, notes: leaves.Notes | None) -> Shape:
         """Note the keywords of a schema of scalars whose shape is known."""
         if self.noting and notes is not None:
             for keyword in place.schema:
-                self.note(place, keyword, *notes.get(keyword, ("annotation", "")))
+                self.note(place, keyword, *notes.get(keyword, ("annotation", drafts.idle_remark(keyword))))
         return shape
 
     def _keyword(self, place: Place, keyword: str, value: Any, table: dict) -> Shape | None:
         make = table.get(keyword)
         if make is None:
-            if keyword not in drafts.HELPERS and keyword not in drafts.LAST:
-                self.note(place, keyword, "annotation", "" if keyword in drafts.ANNOTATIONS else "unknown keyword")
+            self.note(place, keyword, "annotation", drafts.idle_remark(keyword))
             return None
         try:
             found = make(self, place, value)
@@ -309,9 +309,9 @@ class Compiler:
             keywords_scalar.check_pattern(place, value, *tokens)
             self._patterns.add(value)
 
-    def note(self, place: Place, keyword: str, status: str, text: str = "") -> None:
-        """Write one line of the report, where one is wanted."""
-        if not self.noting:
+    def note(self, place: Place, keyword: str, status: str, text: str | None = "") -> None:
+        """Write one line of the report, where one is wanted; None: nothing is to be said."""
+        if not self.noting or text is None:
             return
         pointer = place.at(keyword)
         self.report.setdefault(pointer, ReportEntry(pointer, keyword, status, text))

@@ -17,18 +17,17 @@ from healfsa.errors import SchemaError
 from healfsa.grammar import expression as ex
 from healfsa.grammar.json_schema import drafts, leaves
 from healfsa.grammar.json_schema.bystanders import idle
-from healfsa.grammar.json_schema.objects import Objects
 from healfsa.grammar.json_schema.refs import Place
 from healfsa.grammar.json_schema.values import MOST_COUNTED
 
 MOST_INLINE = 12  # levels that are written in place; deeper ones become rules, so that nothing recurses deeply
 MOST_CHAIN = 24  # references and alternatives that follow each other with nothing between
-SPEAKING = {draft: frozenset((*table, *drafts.LAST)) for draft, table in drafts.TABLES.items()}
 _OBJECT = frozenset(("type", "properties", "required", "additionalProperties", "minProperties", "maxProperties"))
 _ARRAY = frozenset(("type", "items", "minItems", "maxItems"))
+_LENGTHS = frozenset(("type", "minLength", "maxLength"))
+_TYPE = frozenset(("type",))
 _KINDS = leaves.TYPES | {"array", "object"}
-_WORDS = frozenset(("type", "enum"))
-_NAMING = ("$id", "id", "$schema")
+_NAMING = frozenset(("$id", "id", "$schema"))
 Tokens = tuple[str | int, ...]
 
 
@@ -45,6 +44,7 @@ class Direct:
         self.writer = emitter.writer
         self.references = compiler.references
         self.closed = emitter.writer.style.additional == "closed"
+        self._plain: dict[tuple[str, str], ex.Expression] = {}  # texts of a type, by type and draft
         self._rules: list[ex.Rule] = []
         self._targets: dict[tuple, ex.Expression] = {}
 
@@ -64,7 +64,7 @@ class Direct:
 
     def _value(self, schema: Any, place: Place, tokens: Tokens, depth: int, chain: tuple) -> ex.Expression:
         """Return the texts of a subschema; it lies at `tokens` from `place`."""
-        if type(schema) is dict and not (tokens and any(name in schema for name in _NAMING)):
+        if type(schema) is dict and not (tokens and not _NAMING.isdisjoint(schema)):
             try:
                 return self._schema(schema, place, tokens, depth, chain)
             except NotPlainError:
@@ -77,14 +77,22 @@ class Direct:
         return self.emitter.described(self.compiler.formulas.leaf(inner))
 
     def _schema(self, schema: dict, place: Place, tokens: Tokens, depth: int, chain: tuple) -> ex.Expression:
-        said, watched = SPEAKING[place.draft].intersection(schema), self.compiler.watched
+        said, watched = drafts.SPEAKING[place.draft].intersection(schema), self.compiler.watched
         if watched and not watched.isdisjoint(schema):
             idle(schema, place.at(*tokens), place.draft)
-        kind = schema.get("type")
         if "$ref" in said:
             if len(said) > 1 and place.draft not in ("4", "6", "7"):
                 raise NotPlainError
             return self._reference(schema["$ref"], place, depth, chain)
+        kind = schema.get("type")
+        if type(kind) is str and kind in leaves.TYPES:
+            if len(said) > 1:
+                return self._scalar(schema, place, tokens, said)
+            plain = kind, place.draft
+            found = self._plain.get(plain)
+            if found is None:
+                found = self._plain[plain] = self._scalar({"type": kind}, place, tokens, said)
+            return found
         if kind == "object":
             if not said <= _OBJECT:
                 raise NotPlainError
@@ -93,8 +101,8 @@ class Direct:
             if not said <= _ARRAY:
                 raise NotPlainError
             return self._array(schema, place, tokens, depth)
-        if type(kind) is str and kind in leaves.TYPES:
-            return self._scalar(schema, place, tokens, said)
+        if type(kind) is list:
+            return self._several(kind, schema, place, tokens, depth, said)
         if not said:
             return self.emitter.anything()
         if len(said) > 1 or len(chain) >= MOST_CHAIN:
@@ -106,13 +114,10 @@ class Direct:
     ) -> ex.Expression:
         """Return the texts of a schema that says one thing only."""
         parts = schema[keyword]
+        if keyword == "const":
+            return self._words([parts])
         if type(parts) is not list or not parts:
             raise NotPlainError
-        if keyword == "type":
-            kinds = [k for k in parts if type(k) is str]
-            if len(kinds) < len(parts) or {"integer", "number"} <= set(kinds):
-                raise NotPlainError
-            return ex.choice(*(self._schema({"type": k}, place, tokens, depth, ()) for k in kinds))
         if keyword == "enum":
             return self._words(parts)
         alone = keyword == "anyOf" or (keyword == "allOf" and len(parts) == 1)
@@ -123,9 +128,36 @@ class Direct:
             *(self._value(part, place, (*tokens, keyword, i), depth, step) for i, part in enumerate(parts))
         )
 
+    def _several(
+        self, kinds: list, schema: dict, place: Place, tokens: Tokens, depth: int, said: frozenset[str]
+    ) -> ex.Expression:
+        """Return the texts of a schema of several types."""
+        different = {kind for kind in kinds if type(kind) is str}
+        if len(different) < len(kinds) or not different <= _KINDS or {"integer", "number"} <= different:
+            raise NotPlainError
+        if different <= leaves.TYPES and len(said) > 1:
+            if not said <= leaves.OWN:
+                raise NotPlainError
+            return self._scalar(schema, place, tokens, said)
+        lists, objects = "array" in different, "object" in different
+        if not kinds or not said <= (_ARRAY if lists else _TYPE) | (_OBJECT if objects else _TYPE):
+            raise NotPlainError
+        found = [self._schema({"type": k}, place, tokens, depth, ()) for k in kinds if k in leaves.TYPES]
+        if lists:
+            found.append(self._array(schema, place, tokens, depth))
+        if objects:
+            found.append(self._object(schema, place, tokens, depth))
+        return ex.choice(*found)
+
     def _scalar(self, schema: dict, place: Place, tokens: Tokens, said: frozenset[str]) -> ex.Expression:
-        if said == _WORDS and schema["type"] == "string":
-            return self._words(schema["enum"])
+        kind = schema["type"]
+        if kind == "string" and len(said) > 1:
+            if said <= _LENGTHS:
+                least, most = _bounds(schema.get("minLength"), schema.get("maxLength"))
+                if most is None or least <= most:
+                    return self.writer.string(ex.repeat(self.writer.any_character, least, most))
+            elif len(said) == 2 and ("enum" in said or "const" in said):
+                return self._words(schema["enum"] if "enum" in said else [schema["const"]])
         found = leaves.texts(self.writer, leaves.key_of(schema, place.draft, self.writer.style.escapes))
         if found is None:
             inner = self.references.child(place, schema, *tokens) if tokens else place
@@ -193,7 +225,7 @@ class Direct:
         rest = self._value(other, place, (*tokens, "additionalProperties"), depth + 1, ())
         written += [(name, rest) for name in sorted(wanted - names.keys())]
         listed = [name for name, _ in written]
-        if any(value is ex.NOTHING for _, value in written):
+        if ex.NOTHING in [value for _, value in written]:
             written = [(name, value) for name, value in written if value is not ex.NOTHING]
             if not wanted.issubset([name for name, _ in written]):
                 return ex.NOTHING
@@ -204,14 +236,13 @@ class Direct:
         if rest is ex.NOTHING and len(written) < least:
             return ex.NOTHING
         if rest is not ex.NOTHING and not (self.closed and names and "additionalProperties" not in schema):
-            extra = self.emitter.unlisted(listed, rest)
-        facts = Objects(required=wanted, least=least, most=most)
-        inner = self.emitter.inner(facts, written, extra, 0, self.emitter.ordered)
+            extra = self.writer.other_member(listed, rest)
+        inner = self.emitter.inner(wanted, least, most, written, extra, 0, self.emitter.ordered)
         return self.emitter.wrap_object(inner, 0, least == 0)
 
 
 def _names(value: Any) -> frozenset[str]:
-    if not all(type(name) is str for name in value):
+    if value and set(map(type, value)) != {str}:
         raise NotPlainError
     return frozenset(value)
 

@@ -63,6 +63,8 @@ LAST = {
     "unevaluatedProperties": object_.unevaluated_properties,
 }
 """Keywords that look at what all others have evaluated."""
+SPEAKING = {draft: frozenset((*table, *LAST)) for draft, table in TABLES.items()}
+"""Keywords that say something about values; all others are annotations, or help these."""
 HELPERS = frozenset(
     "then else minContains maxContains additionalItems $defs definitions $id id $schema $anchor $dynamicAnchor"
     " $recursiveAnchor $vocabulary".split()
@@ -72,6 +74,13 @@ ANNOTATIONS = frozenset(
     "title description default examples example deprecated readOnly writeOnly $comment contentEncoding contentMediaType"
     " contentSchema".split()
 )
+
+
+def idle_remark(keyword: str) -> str | None:
+    """Return what the report says about a keyword that says nothing about values; None: it is not mentioned."""
+    if keyword in HELPERS or keyword in LAST:
+        return None
+    return "" if keyword in ANNOTATIONS else "unknown keyword"
 
 
 def remark(keyword: str, schema: dict[str, Any]) -> str:

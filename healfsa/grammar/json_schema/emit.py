@@ -23,7 +23,7 @@ from healfsa.grammar.json_schema.joint import Joint
 from healfsa.grammar.json_schema.nodes import FALSE, TRUE, Formulas, Leaf, Node
 from healfsa.grammar.json_schema.numbers import Numbers
 from healfsa.grammar.json_schema.objects import Family, Objects
-from healfsa.grammar.json_schema.shapes import Shape
+from healfsa.grammar.json_schema.shapes import EVERYTHING, Shape
 from healfsa.grammar.json_schema.strings_text import StringText
 from healfsa.grammar.json_schema.text import Writer
 
@@ -31,7 +31,7 @@ MOST_INDENTED = 24
 """Levels that the pretty style writes: each level is a language of its own there."""
 
 
-_ANY_KEY = Family(frozenset(), TRUE)
+Written = list[tuple[str, ex.Expression]]
 
 
 class Emitter:
@@ -133,19 +133,27 @@ class Emitter:
         """Return every value; one expression for all schemas of a style, so that it is made once a process."""
         writer = self.writer
         if writer.anything is None:
-            made = self._make(TRUE, 0, False)
+            self._make(TRUE, 0, False)
             rule = self.waiting.pop()
-            writer.anything = ex.share(made)
+            parts = map(ex.share, self._scalar_parts(EVERYTHING))  # whole, as other schemas name them
+            writer.anything = ex.share(ex.Choice((*parts, ex.Ref(rule))))
             ex.share(rule.resolve())
         return writer.anything
 
     def scalars(self, shape: Shape) -> ex.Expression:
         """Return the texts of null, booleans, numbers and strings."""
+        parts = self._scalar_parts(shape)
+        return parts[0] if len(parts) == 1 else ex.choice(*parts)
+
+    def _scalar_parts(self, shape: Shape) -> list[ex.Expression]:
         fixed = [b"null"] if shape.null else []
         fixed += [b"true" if b else b"false" for b in shape.booleans]
-        bodies = ex.choice(*(self.strings.body(f) for f in shape.strings))
-        figures = [self.number(f) for f in shape.numbers]
-        return ex.choice(ex.literals(fixed) if fixed else ex.NOTHING, *figures, self.writer.string(bodies))
+        found = [ex.literals(fixed), *map(self.number, shape.numbers)]
+        if shape.strings:
+            bodies = ex.choice(*map(self.strings.body, shape.strings))
+            every = bodies is self.writer.any_body
+            found.append(self.writer.any_string if every else self.writer.string(bodies))
+        return [part for part in found if part is not ex.NOTHING]
 
     def number(self, facts: Numbers) -> ex.Expression:
         """Return the texts of the numbers in `facts`."""
@@ -262,30 +270,34 @@ class Emitter:
         if len(facts.required - {n for n, _ in written}) > 0:
             return ex.NOTHING
         extra = self._extra(facts, order, depth, ordered)
-        inner = self.inner(facts, written, extra, depth, ordered)
+        inner = self.inner(facts.required, facts.least, facts.most, written, extra, depth, ordered)
         return self.wrap_object(inner, depth, facts.least == 0)
 
     def wrap_object(self, inner: ex.Expression, depth: int, empty: bool) -> ex.Expression:
         return self.writer.wrap(b"{", inner, b"}", depth, empty)
 
-    def inner(self, facts: Objects, written, extra: ex.Expression | None, depth: int, ordered: bool) -> ex.Expression:
+    def inner(
+        self, required: frozenset[str], least: int, most: int | None, written: Written, extra: ex.Expression | None,
+        depth: int, ordered: bool,
+    ) -> ex.Expression:  # fmt: skip
         """Return one member or more: those `written` (name and value), and any number of `extra` ones."""
         comma = self.writer.comma(depth + 1)
-        if facts.most == 0:
+        if most == 0:
             return ex.NOTHING
-        least = max(1, facts.least)
+        least = max(1, least)
         if not written:
             if extra is None:
                 return ex.NOTHING
-            more = None if facts.most is None else facts.most - 1
+            more = None if most is None else most - 1
             return ex.concat(extra, ex.repeat(ex.concat(comma, extra), least - 1, more))
-        members = tuple(self.member(n, v) for n, v in written)
-        required = frozenset(i for i, (n, _) in enumerate(written) if n in facts.required)
-        return ex.Members(members, required, comma, extra, least, facts.most, ordered)
+        members = tuple([self.member(name, value) for name, value in written])
+        asked = frozenset([i for i, (name, _) in enumerate(written) if name in required])
+        return ex.Members(members, asked, comma, extra, least, most, ordered)
 
     def member(self, name: str, value: ex.Expression) -> ex.Expression:
         """Return a member whose key is listed."""
-        return ex.concat(self.writer.member(name), value)
+        key = self.writer.member(name)
+        return ex.Concat((*key, value)) if key else ex.NOTHING
 
     def _extra(self, facts: Objects, listed: list[str], depth: int, ordered: bool) -> ex.Expression | None:
         """Return a member whose key is not listed; None where there is none."""
@@ -298,10 +310,6 @@ class Emitter:
                 parts.append(self.member_of(family, listed, value))
         found = ex.choice(*parts)
         return None if found is ex.NOTHING else found
-
-    def unlisted(self, listed: list[str], value: ex.Expression) -> ex.Expression:
-        """Return a member with any key but those `listed`."""
-        return self.member_of(_ANY_KEY, listed, value)
 
     def member_of(self, family: Family, listed: list[str], value: ex.Expression) -> ex.Expression:
         """Return a member whose key is of a family, and not listed."""

@@ -12,7 +12,7 @@ Not here: what is left of a condition (see conditions.py), objects under one des
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -258,14 +258,10 @@ class Joint:
         others = () if self.closed else facts.families
         members = (self.emitter.member_of(f, self.names, self._value(f.node)) for f in others if f.node is not FALSE)
         extra = ex.choice(*members)
-        most = self.most[i]
-        rest = replace(
-            facts,
-            required=facts.required & set(left),
-            least=max(0, self.least[i] - state.count),
-            most=None if most is None else most - state.count,
-        )
-        return self.emitter.inner(rest, written, None if extra is ex.NOTHING else extra, self.depth, self.ordered)
+        least, most = max(0, self.least[i] - state.count), self.most[i]
+        most = None if most is None else most - state.count
+        more = None if extra is ex.NOTHING else extra
+        return self.emitter.inner(facts.required & set(left), least, most, written, more, self.depth, self.ordered)
 
     def _value(self, node: Node) -> ex.Expression:
         return self.emitter.value(node, self.depth + 1, self.ordered)

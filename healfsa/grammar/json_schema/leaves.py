@@ -1,8 +1,8 @@
 """Schemas of scalars that come again and again: their shapes and texts are made once a process.
 
 In: a schema that says `type` and speaks of scalars only. Out: the shape of an equal schema, with its notes.
-Idea: such a schema looks at nothing but itself, so its meaning is a function of its keywords (annotations apart), the
-    draft and the escapes of the style.
+Idea: such a schema looks at nothing but itself, so its meaning is a function of those of its keywords that the draft
+    knows (annotations apart), the draft and the escapes of the style.
 Cost: one tuple and one look-up. Bounded, and nothing large is kept; when full it starts again.
 Not here: what the keywords mean (keywords_*.py).
 """
@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from healfsa.grammar import expression as ex
-from healfsa.grammar.json_schema.drafts import ANNOTATIONS
+from healfsa.grammar.json_schema.drafts import SPEAKING
 from healfsa.grammar.json_schema.numerals import is_large
 from healfsa.grammar.json_schema.shapes import Shape
 from healfsa.grammar.json_schema.text import Writer
@@ -22,7 +22,8 @@ MOST = 512
 MOST_WORDS = 64  # of an enum; larger ones seldom come again
 TYPES = frozenset(("string", "number", "integer", "boolean", "null"))
 OWN = frozenset(
-    "type enum minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern format".split()
+    "type const enum minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern"
+    " format".split()
 )
 Notes = dict[str, tuple[str, str]]  # by keyword: status, text
 _SHAPES: dict[tuple, tuple[Shape, Notes | None]] = {}
@@ -31,22 +32,27 @@ _SHAPES: dict[tuple, tuple[Shape, Notes | None]] = {}
 def key_of(schema: dict, draft: str, escapes: str) -> tuple | None:
     """Return what the meaning of a schema of scalars depends on; None for other schemas."""
     kind = schema.get("type")
-    if type(kind) is not str or kind not in TYPES:
+    if type(kind) is list:
+        if not all(type(k) is str and k in TYPES for k in kind):
+            return None
+    elif type(kind) is not str or kind not in TYPES:
         return None
     key: list[Any] = [draft, escapes]
+    speaking = SPEAKING[draft]
     for keyword, value in schema.items():
-        if keyword in OWN:
-            if type(value) is list:
-                if len(value) > MOST_WORDS or not all(type(v) is str for v in value):
-                    return None
-                value = tuple(value)
-            elif type(value) not in (str, int):
-                return None
-            elif keyword == "multipleOf" and is_large(Fraction(value or 1)):
-                return None
-            key += (keyword, type(value), value)
-        elif keyword not in ANNOTATIONS:
+        if keyword not in speaking:
+            continue
+        if keyword not in OWN:
             return None
+        if type(value) is list:
+            if len(value) > MOST_WORDS or not all(type(v) is str for v in value):
+                return None
+            value = tuple(value)
+        elif type(value) not in (str, int):
+            return None
+        elif keyword == "multipleOf" and is_large(Fraction(value or 1)):
+            return None
+        key += (keyword, type(value), value)
     return tuple(key)
 
 

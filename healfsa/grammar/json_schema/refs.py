@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import NoneType
 from typing import Any
 from urllib.parse import unquote
@@ -265,6 +266,7 @@ def draft_of(schema: Any, default: str, forced: bool) -> str:
     return named_draft(schema["$schema"]) or default
 
 
+@lru_cache(maxsize=64)
 def named_draft(uri: str) -> str | None:
     """Return the draft whose schema has this URI; None where it is no draft's."""
     uri = uri.rstrip("#").rstrip("/")

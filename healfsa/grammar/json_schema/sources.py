@@ -123,6 +123,7 @@ def _written_twice(pairs: Any) -> Iterator[SchemaError]:
 
 _DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse, object_pairs_hook=_object)
 _SCALARS = frozenset((str, bool, types.NoneType, float, Decimal))
+_CONTAINERS = frozenset((dict, list))
 
 
 def keys_of(schema: Any) -> set[str]:
@@ -142,7 +143,7 @@ def _survey(schema: Any) -> tuple[set[str], bool]:
             raise too_deep(depth, MOST_DEPTH, "nesting of the schema")
         inner: list[Any] = []
         for value in level:
-            if isinstance(value, dict):
+            if type(value) is dict or isinstance(value, dict):
                 keys.update(value)
                 inner += value.values()
             elif isinstance(value, (list, tuple)):
@@ -150,8 +151,8 @@ def _survey(schema: Any) -> tuple[set[str], bool]:
                 tuples = tuples or isinstance(value, tuple)
             else:
                 _find_fault(schema)
-        level = [value for value in inner if type(value) not in _SCALARS and not _plain(value)]
-    if not all(isinstance(key, str) for key in keys):
+        level = [v for v in inner if type(v) not in _SCALARS and (type(v) in _CONTAINERS or not _plain(v))]
+    if not {str}.issuperset(map(type, keys)) and not all(isinstance(key, str) for key in keys):
         _find_fault(schema)
     return keys, tuples
 

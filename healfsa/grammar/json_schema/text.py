@@ -26,6 +26,7 @@ _MUST_ESCAPE: Ranges = ((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C))
 _NON_ASCII: Ranges = ((0x7F, 0xD7FF), (0xE000, 0x10FFFF))
 MOST_KEPT = 1024
 _WHITE = ex.byte_set(b" \t\n\r")
+_QUOTE = ex.literal(b'"')
 
 
 class Writer:
@@ -34,10 +35,12 @@ class Writer:
     def __init__(self, style: Style) -> None:
         self.style = style
         self.key = style.key()
-        self.keys: dict[str, ex.Expression] = {}  # keys of objects with their colons
+        self.keys: dict[str, tuple[ex.Expression, ...]] = {}  # keys of objects with their colons
         self.pretty = style.white_space == "pretty"
         self.gap = _gap(style)
         self._memo: dict[Ranges, ex.Expression] = {}
+        self._many = "all" if style.escapes == "any" else "beyond ASCII" if style.non_ascii == "any" else ""
+        self._spelled = encode_basestring_ascii if style.non_ascii == "escaped" else encode_basestring
         self.formats: dict[str, ex.Expression] = {}
         self.scalars: dict[tuple, ex.Expression] = {}  # texts of schemas that come again (leaves.py)
         self.anything: ex.Expression | None = None  # every value, made by the first schema that needs it (emit.py)
@@ -48,6 +51,10 @@ class Writer:
         self.colon = ex.concat(self.gap, ex.literal(b":"), space.get(style.white_space, self.gap))
         after = ex.EMPTY if self.pretty else space.get(style.white_space, self.gap)
         self._comma = ex.concat(self.gap, ex.literal(b","), after)
+        self.key_end = _parts(ex.concat(_QUOTE, self.colon))
+        self._key_end: bytes = self.key_end[0].data  # type: ignore[attr-defined]  # it begins with the quote
+        self._brackets = {b: ex.literal(b) for b in (b"{", b"}", b"[", b"]")}
+        self._pairs = {b[:1]: ex.concat(ex.literal(b[:1]), self.gap, ex.literal(b[1:])) for b in (b"{}", b"[]")}
 
     def character(self, ranges: Iterable[tuple[int, int]]) -> ex.Expression:
         """Return one character out of `ranges` (inclusive), in all spellings of the style."""
@@ -88,11 +95,9 @@ class Writer:
 
     def bodies(self, texts: Iterable[str]) -> ex.Expression:
         """Return one of `texts`; a trie where each has one spelling."""
-        wanted = sorted(filter(is_text, set(texts)))
-        spelled = [self._plain(t) for t in wanted]
-        if all(s is not None for s in spelled):
-            return ex.literals(s for s in spelled if s is not None) if wanted else ex.NOTHING
-        return self._trie(wanted, 0)
+        wanted = {text for text in texts if text.isascii() or is_text(text)}
+        spelled = [found for found in map(self._plain, wanted) if found is not None]
+        return ex.literals(spelled) if len(spelled) == len(wanted) else self._trie(sorted(wanted), 0)
 
     def _trie(self, texts: list[str], depth: int) -> ex.Expression:
         if len(texts) == 1:
@@ -108,22 +113,33 @@ class Writer:
         return ex.choice(*parts)
 
     def _plain(self, text: str) -> bytes | None:
-        if self.style.escapes == "any" or (self.style.non_ascii == "any" and not text.isascii()):
+        if self._many and (self._many == "all" or not text.isascii()):
             return None
-        return spell(text, self.style.non_ascii == "escaped")
+        return self._spelled(text)[1:-1].encode()
 
     def string(self, body: ex.Expression) -> ex.Expression:
         """Return `body` between quotes."""
-        return ex.concat(ex.literal(b'"'), body, ex.literal(b'"'))
+        return ex.concat(_QUOTE, body, _QUOTE)
 
-    def member(self, name: str) -> ex.Expression:
-        """Return the key `name` with its colon; many schemas name the same keys."""
+    def member(self, name: str) -> tuple[ex.Expression, ...]:
+        """Return the key `name` with its colon as parts of a sequence, none where no text can mean it."""
         found = self.keys.get(name)
         if found is None:
             if len(self.keys) >= MOST_KEPT:
                 self.keys.clear()
-            found = self.keys[name] = ex.concat(self.string(self.body(name)), self.colon)
+            plain = self._plain(name) if is_text(name) else None
+            if plain is not None:
+                found = (ex.Literal(b'"' + plain + self._key_end), *self.key_end[1:])
+            else:
+                whole = ex.concat(_QUOTE, self.body(name), *self.key_end)
+                found = () if whole is ex.NOTHING else _parts(whole)
+            self.keys[name] = found
         return found
+
+    def other_member(self, names: Iterable[str], value: ex.Expression) -> ex.Expression:
+        """Return a member with any key but those named."""
+        key = ex.both(self.any_body, ex.complement(self.bodies(names)))
+        return ex.Concat((_QUOTE, key, *self.key_end, value))
 
     def comma(self, depth: int) -> ex.Expression:
         """Return the comma between two items at `depth`."""
@@ -134,9 +150,9 @@ class Writer:
 
     def wrap(self, opening: bytes, inner: ex.Expression, closing: bytes, depth: int, empty: bool) -> ex.Expression:
         """Return brackets around `inner` (never empty itself) at `depth`, and the empty pair if `empty`."""
-        pair = ex.concat(ex.literal(opening), self.gap, ex.literal(closing)) if empty else ex.NOTHING
+        pair = self._pairs[opening] if empty else ex.NOTHING
         lead, tail = (self._line(depth + 1), self._line(depth)) if self.pretty else (self.gap, self.gap)
-        return ex.choice(pair, ex.concat(ex.literal(opening), lead, inner, tail, ex.literal(closing)))
+        return ex.choice(pair, ex.concat(self._brackets[opening], lead, inner, tail, self._brackets[closing]))
 
 
 @lru_cache(maxsize=32)
@@ -174,6 +190,10 @@ def _shared(group: list[str], depth: int) -> int:
     while same < len(first) and same < len(last) and first[same] == last[same]:
         same += 1
     return same
+
+
+def _parts(sequence: ex.Expression) -> tuple[ex.Expression, ...]:
+    return sequence.parts if isinstance(sequence, ex.Concat) else (sequence,)
 
 
 def _gap(style: Style) -> ex.Expression:
