@@ -18,6 +18,7 @@ from healfsa.automaton.kernels_memory import (
     INHERITED,
     K_CHOICE,
     K_CONCAT,
+    K_KEY,
     K_NOT,
     K_REPEAT,
     KIND,
@@ -47,6 +48,7 @@ from healfsa.automaton.kernels_nodes import (
     make_repeat,
     make_set,
     push_alternatives,
+    with_tail,
     word_of,
 )
 
@@ -115,6 +117,22 @@ def tail_of(memory, node):
     """Return what follows the first part of a CONCAT, or EMPTY."""
     at = memory[NODES] + node * NODE
     return memory[at + B] if memory[at] & KIND == K_CONCAT else EMPTY
+
+
+@kernel("int64(int32[::1], int64)")
+def face_of(memory, node):
+    """Return a number that tells first parts apart: the same one where only what follows may differ."""
+    at = memory[NODES] + node * NODE
+    if memory[at] & KIND == K_KEY:
+        return ((int(memory[at + B]) + 1) << 32) + memory[at + A]
+    return head_of(memory, node)
+
+
+@kernel("int64(int32[::1], int64)")
+def rest_of(memory, node):
+    """Return what follows the first part of a node with a given face."""
+    at = memory[NODES] + node * NODE
+    return memory[at + C] if memory[at] & KIND == K_KEY else tail_of(memory, node)
 
 
 @kernel("int64(int32[::1], int64, int64)")
@@ -235,15 +253,15 @@ def sort_by_head(memory, base):
     while gap > 0:
         for i in range(start + gap, end):
             value = memory[i]
-            key = head_of(memory, value)
+            key = face_of(memory, value)
             j = i
-            while j >= start + gap and head_of(memory, memory[j - gap]) > key:
+            while j >= start + gap and face_of(memory, memory[j - gap]) > key:
                 memory[j] = memory[j - gap]
                 j -= gap
             memory[j] = value
         gap //= 2
     for i in range(start + 1, end):
-        if head_of(memory, memory[i]) == head_of(memory, memory[i - 1]):
+        if face_of(memory, memory[i]) == face_of(memory, memory[i - 1]):
             return 1
     return 0
 
@@ -285,19 +303,20 @@ def make_choice(memory, base, depth):
         end = wide(memory[WORK_USED])
         written = base
         while first < end:
-            head = head_of(memory, memory[memory[WORK] + first])
-            last = first + 1
-            while last < end and head_of(memory, memory[memory[WORK] + last]) == head:
-                last += 1
             node = memory[memory[WORK] + first]
+            face, head = face_of(memory, node), head_of(memory, node)
+            last = first + 1
+            while last < end and face_of(memory, memory[memory[WORK] + last]) == face:
+                last += 1
             if last - first > 1:
                 for i in range(first, last):
-                    status = push_alternatives(memory, tail_of(memory, memory[memory[WORK] + i]))
+                    status = push_alternatives(memory, rest_of(memory, memory[memory[WORK] + i]))
                     if status < 0:
                         return status
                 node = make_choice(memory, end, depth + 1)
                 if node >= 0:
-                    node = make_concat(memory, head, node)
+                    key = word_of(memory, head) & KIND == K_KEY
+                    node = with_tail(memory, head, node) if key else make_concat(memory, head, node)
                 if node < 0:
                     return node
             memory[memory[WORK] + written] = node

@@ -18,15 +18,15 @@ from healfsa.automaton.kernels_both import make_both, push_operands
 from healfsa.automaton.kernels_choice import make_choice
 from healfsa.automaton.kernels_compile import by_symbol, config
 from healfsa.automaton.kernels_distinct import behind_item, in_item, separator_of
+from healfsa.automaton.kernels_keys import first_above, next_table
 from healfsa.automaton.kernels_members import (
     AFTER,
-    KEY,
     NEXT,
     T_SEPARATOR,
     begin_members,
+    choices_of,
     count_of,
     entries_of,
-    make_entries,
     members_without,
     phase_of,
     pool_of,
@@ -44,6 +44,7 @@ from healfsa.automaton.kernels_memory import (
     K_CHOICE,
     K_CONCAT,
     K_DISTINCT,
+    K_KEY,
     K_LITERAL,
     K_LITERALS,
     K_MEMBERS,
@@ -133,21 +134,6 @@ def rest_of_literal(memory, at):
     return make_literal(memory, length - 1, signed(both), (memory[at + C] & 0xFFFFFFFF) >> 8)
 
 
-@kernel("int64(int32[::1], int64, int64, int64, int64)")
-def first_above(memory, source, low, high, byte):
-    """Return the first string of a LITERALS content, from `low` on, whose next byte is above `byte`."""
-    place = memory[POOL] + memory[source]
-    offsets, depth = place + 1, memory[source + 3]
-    data = offsets + memory[place] + 1
-    while low < high:
-        middle = (low + high) >> 1
-        if packed_byte(memory, data, memory[offsets + middle] + depth) > byte:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
 @kernel("int64(int32[::1], int64, int64)")
 def derive_literals(memory, at, symbol):
     """Return the derivative of a LITERALS node: the strings that go on with the symbol."""
@@ -157,17 +143,17 @@ def derive_literals(memory, at, symbol):
     low, high, depth = memory[source + 1], memory[source + 2], memory[source + 3]
     if memory[at] & NULLABLE:
         low += 1
-    start = first_above(memory, source, low, high, symbol - 1)
-    end = first_above(memory, source, start, high, symbol)
+    place = memory[POOL] + memory[source]
+    start = first_above(memory, place, depth, low, high, symbol - 1)
+    end = first_above(memory, place, depth, start, high, symbol)
     if start < end:
         split_on_byte(memory, symbol, symbol)
         return make_literals(memory, memory[source], start, end, depth + 1)
-    place = memory[POOL] + memory[source]
     data = place + memory[place] + 2
     while low < high:
         byte = packed_byte(memory, data, memory[place + 1 + low] + depth)
         split_on_byte(memory, byte, symbol)
-        low = first_above(memory, source, low, high, byte)
+        low = first_above(memory, place, depth, low, high, byte)
     return NOTHING
 
 
@@ -276,11 +262,13 @@ def part_at(memory, node, place):
         return body
     if kind == K_TABLE:
         return memory[memory[POOL] + memory[at + A] + 2 * place + 1]
+    if kind == K_KEY:
+        return memory[at + B]
     template = memory[POOL] + memory[memory[POOL] + memory[at + A]]
     if phase_of(memory, node) == AFTER:
-        rest = members_without(memory, node, -1, count_of(memory, node), NEXT)
+        rest = members_without(memory, pool_of(memory, node), -1, count_of(memory, node), NEXT)
         return rest if rest <= 0 else make_concat(memory, memory[template + T_SEPARATOR], rest)
-    return memory[pool_of(memory, node) + 2] if phase_of(memory, node) == KEY else entries_of(memory, template)
+    return entries_of(memory, template)
 
 
 @kernel("int64(int32[::1], int64, int64, int64, int64)")
@@ -316,8 +304,11 @@ def take(memory, node, place, found, symbol):
             if status < 0:
                 return status
         return next_entry(memory, at, place + 1, symbol)
+    if kind == K_KEY:
+        return END if found <= 0 else min(begin_members(memory, memory[at + A], found, memory[at + C]), END)
     if kind == K_MEMBERS and phase_of(memory, node) != AFTER:
-        return END if found <= 0 else min(begin_members(memory, node, found), END)
+        choices = END if found <= 0 else choices_of(memory, node)
+        return choices if choices < 0 else min(begin_members(memory, choices, found, EMPTY), END)
     if kind == K_DISTINCT:
         return take_item(memory, at, place, found, symbol)
     rest = EMPTY
@@ -370,7 +361,7 @@ def derive_here(memory, node, symbol, depth):
     if place < END:
         return place
     if kind == K_TABLE:
-        answer = make_entries(memory, first, 1)
+        answer = next_table(memory, at, first, symbol)
     else:
         answer = make_both(memory, first) if kind == K_BOTH else make_choice(memory, first, 0)
     if keep and answer >= 0:

@@ -29,6 +29,7 @@ from healfsa.automaton.kernels_memory import (
     K_CHOICE,
     K_CONCAT,
     K_DISTINCT,
+    K_KEY,
     KIND,
     MEMO,
     NODE,
@@ -45,7 +46,7 @@ from healfsa.automaton.kernels_memory import (
     push,
     wide,
 )
-from healfsa.automaton.kernels_nodes import make_concat, make_repeat, push_alternatives
+from healfsa.automaton.kernels_nodes import make_concat, make_repeat, push_alternatives, with_tail
 
 HELD, OPEN, COUNTED = 0, 1, 2
 DEEP = 200  # nested nodes that are looked into
@@ -109,6 +110,9 @@ def forget(memory, node, how, depth):
         head = forget(memory, first, how, depth + 1)
         tail = head if head < 0 else forget(memory, second, how, depth + 1)
         return tail if tail < 0 else make_concat(memory, head, tail)
+    if kind == K_KEY:
+        tail = forget(memory, wide(memory[at + C]), how, depth + 1)
+        return tail if tail < 0 else with_tail(memory, node, tail)
     if kind != K_CHOICE and kind != K_BOTH:
         return node
     base, n = memory[WORK_USED], memory[at + B]

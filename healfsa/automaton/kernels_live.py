@@ -15,49 +15,25 @@ from __future__ import annotations
 from healfsa.automaton.kernels_derive import (
     END,
 )
-from healfsa.automaton.kernels_members import (
-    AFTER,
-    KEY,
-    M_EXTRA,
-    M_MAY,
-    T_COUNT,
-    T_EXTRA,
-    T_LEAST,
-    T_MOST,
-    T_REQUIRED,
-    T_SEPARATOR,
-    all_alive,
-    bit,
-    count_of,
-    entries_of,
-    is_left,
-    left_words,
-    member_at,
-    members_without,
-    phase_of,
-    pool_of,
-)
+from healfsa.automaton.kernels_live_members import fold_key, fold_member, next_member_of, next_of_key
 from healfsa.automaton.kernels_memory import (
     BEGUN,
     EMPTY,
     FAILURES,
-    INFINITE,
     K_BOTH,
     K_CHOICE,
     K_CONCAT,
     K_DISTINCT,
+    K_KEY,
     K_MEMBERS,
     K_NOT,
     K_REF,
     K_REPEAT,
     KIND,
-    LIVENESS,
     MARK,
     NODE,
     NODES,
     NOTHING,
-    NULLABLE,
-    POOL,
     R_BODY,
     R_LIVENESS,
     ROW,
@@ -76,7 +52,6 @@ from healfsa.automaton.kernels_memory import (
     kernel,
     push,
 )
-from healfsa.automaton.kernels_nodes import make_concat, word_of
 from healfsa.automaton.kernels_rows import (
     NO,
     PENDING,
@@ -93,18 +68,12 @@ from healfsa.automaton.kernels_search import (
     E_PARENT,
     E_SIZE,
     T_ANSWER,
-    T_BETWEEN,
-    T_DOUBT,
     T_ENTRY,
-    T_NEEDED,
     T_NODE,
-    T_PERHAPS,
     T_PLACE,
     T_ROOT,
     T_SIZE,
     T_STAMP,
-    T_SURE,
-    T_WORST,
     add_entry,
     next_in_search,
 )
@@ -122,7 +91,7 @@ def open_task(memory, node):
         if status < 0:
             return status
     memory[place + T_PLACE] = node if kind == K_CONCAT else 0
-    one = kind == K_CHOICE or kind == K_BOTH or kind == K_NOT or (kind == K_MEMBERS and phase_of(memory, node) == KEY)
+    one = kind == K_CHOICE or kind == K_BOTH or kind == K_NOT or kind == K_KEY
     memory[place + T_ANSWER] = NO if one else YES
     if kind == K_BOTH or kind == K_NOT or kind == K_CHOICE:
         memory[STAMP] += 1
@@ -135,105 +104,6 @@ def open_task(memory, node):
     return place
 
 
-@kernel("int64(int32[::1], int64, int64)")
-def judge_members_task(memory, task, template):
-    """Work out the answer for a MEMBERS when all its parts are decided; return END."""
-    node, worst = memory[task + T_NODE], memory[task + T_WORST]
-    if worst != 0 and worst != PENDING:
-        mark(memory, entries_of(memory, template), YES if worst == YES else NO)
-    count, behind = count_of(memory, node), phase_of(memory, node) == AFTER
-    sure, perhaps = memory[task + T_SURE], memory[task + T_SURE] + memory[task + T_PERHAPS]
-    alone = 0 if behind else 1  # members that need no separator
-    if memory[task + T_BETWEEN] == NO:
-        perhaps = min(perhaps, alone)
-    if memory[task + T_BETWEEN] != YES:
-        sure = min(sure, alone)
-    if memory[template + T_MOST] >= 0:
-        sure, perhaps = min(sure, memory[template + T_MOST] - count), min(perhaps, memory[template + T_MOST] - count)
-    owing = max(memory[task + T_NEEDED], memory[template + T_LEAST] - count, 1)
-    if owing > perhaps:
-        memory[task + T_ANSWER] = NO
-    elif owing > sure:
-        memory[task + T_ANSWER] = max(memory[task + T_ANSWER], memory[task + T_DOUBT])
-    return END
-
-
-@kernel("int64(int32[::1], int64)")
-def next_member_of(memory, task):
-    """Return the next part of a MEMBERS that must be decided (the separator first), or END with the answer.
-
-    The first time these are all members, also those that are not left: if all are alive, nobody asks again.
-    """
-    node = memory[task + T_NODE]
-    at = memory[NODES] + node * NODE
-    left = memory[POOL] + memory[at + A] + 1
-    template = memory[POOL] + memory[left - 1]
-    n = memory[template + T_COUNT]
-    i = memory[task + T_PLACE]
-    if all_alive(memory, template):
-        return END
-    known = word_of(memory, entries_of(memory, template)) & LIVENESS != 0
-    while 1 <= i <= n:
-        if is_left(memory, template, left, i - 1) if known else member_at(memory, template, i - 1) != NOTHING:
-            break
-        i += 1
-    memory[task + T_PLACE] = i + 1
-    if i == 0:
-        return memory[template + T_SEPARATOR]
-    if i <= n:
-        return member_at(memory, template, i - 1)
-    if i == n + 1 and memory[template + T_EXTRA] > 0:
-        return memory[template + T_EXTRA]
-    return judge_members_task(memory, task, template)
-
-
-@kernel("int64(int32[::1], int64, int64)")
-def fold_member(memory, task, found):
-    """Use the answer for one part of a MEMBERS."""
-    at = memory[NODES] + memory[task + T_NODE] * NODE
-    template = memory[POOL] + memory[memory[POOL] + memory[at + A]]
-    i = memory[task + T_PLACE] - 2  # the member just decided; -1: the separator
-    if word_of(memory, entries_of(memory, template)) & LIVENESS == 0:
-        memory[task + T_WORST] = max(memory[task + T_WORST], found)
-    if i < 0:
-        memory[task + T_BETWEEN] = found
-        memory[task + T_DOUBT] = found if found > NO else PENDING
-        return 0
-    if i < memory[template + T_COUNT] and not is_left(memory, template, memory[POOL] + memory[at + A] + 1, i):
-        return 0
-    weight = INFINITE if i == memory[template + T_COUNT] else 1
-    if found == YES:
-        memory[task + T_SURE] += weight
-    elif found != NO:
-        memory[task + T_PERHAPS] += weight
-        memory[task + T_DOUBT] = max(memory[task + T_DOUBT], found)
-    if i < memory[template + T_COUNT] and bit(memory, template + T_REQUIRED, i):
-        if found == NO:
-            memory[task + T_NEEDED] = INFINITE
-        else:
-            memory[task + T_NEEDED] = min(memory[task + T_NEEDED] + 1, INFINITE)
-            memory[task + T_ANSWER] = max(memory[task + T_ANSWER], found)
-    return 0
-
-
-@kernel("int64(int32[::1], int64)")
-def next_of_key(memory, task):
-    """Return the next member that a key may be of, with all that follows it, or END when one of them is alive."""
-    node, place = memory[task + T_NODE], memory[task + T_PLACE]
-    content = pool_of(memory, node)
-    template, at = memory[POOL] + memory[content], memory[NODES] + memory[content + 2] * NODE
-    may, n = pool_of(memory, memory[content + 1]) + left_words(memory, template), memory[template + T_COUNT]
-    while place < memory[at + B] and memory[task + T_ANSWER] != YES:
-        i, rest = memory[memory[POOL] + memory[at + A] + place], memory[memory[POOL] + memory[at + A] + place + 1]
-        place += 2
-        meant = memory[may + M_EXTRA] != 0 if i == n else bit(memory, may + M_MAY, i)
-        if meant and word_of(memory, rest) & (NULLABLE | BEGUN) == 0:
-            memory[task + T_PLACE] = place
-            behind = members_without(memory, node, i, count_of(memory, node) + 1, AFTER)
-            return behind if behind < 0 else make_concat(memory, rest, behind)
-    return END
-
-
 @kernel("int64(int32[::1], int64)")
 def next_part(memory, task):
     """Return the next node that must be decided for a task, END when its answer is there, or a status."""
@@ -244,7 +114,9 @@ def next_part(memory, task):
     if kind == K_BOTH or kind == K_NOT or kind == K_CHOICE:
         return next_in_search(memory, task)
     if kind == K_MEMBERS:
-        return next_of_key(memory, task) if phase_of(memory, node) == KEY else next_member_of(memory, task)
+        return next_member_of(memory, task)
+    if kind == K_KEY:
+        return next_of_key(memory, task)
     if kind == K_CONCAT:
         if place == NOTHING or memory[task + T_ANSWER] == NO:
             return END
@@ -266,8 +138,10 @@ def fold(memory, task, part, found):
     node = memory[task + T_NODE]
     kind = memory[memory[NODES] + node * NODE] & KIND
     answer = memory[task + T_ANSWER]
-    if kind == K_MEMBERS and phase_of(memory, node) != KEY:
+    if kind == K_MEMBERS:
         return fold_member(memory, task, found)
+    if kind == K_KEY:
+        return fold_key(memory, task, found)
     if kind == K_CONCAT or kind == K_REPEAT or kind == K_DISTINCT:
         memory[task + T_ANSWER] = NO if found == NO or answer == NO else max(answer, found)
         return 0

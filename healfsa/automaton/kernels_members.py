@@ -2,27 +2,30 @@
 
 In: a template (in the pool) and what is left: a position (ordered) or a bitset. Out: nodes.
 Idea: a node is (template, what is left, how many are written, phase). While a key is written, the members that it may
-    become are one node (phase KEY): what is left of each is a table that no set changes, so all sets share its
-    derivatives. A member is taken out of what is left behind its key (in an order: when no other one is meant).
+    become are one node (KEY): what is left of each is a table that no set changes, so all sets share its derivatives.
+    A member is taken out of what is left behind its key (in an order: when no other one is meant). A KEY has what
+    follows its object in itself, as a CONCAT around it would be one more node a byte.
 Cost: one node a byte of a key; a table once a byte and template, however many sets there are.
 Not here: the derivative (kernels_derive), whether members are alive (kernels_live).
 
 A template: number of members, ordered, separator, extra (0: none), least, most (-1: no bound), words of a bitset,
 the bitset of required members, the members, the table of them all. A table: pairs of a member's number (the count of
-members: an extra) and what is left of it; its liveness says whether all are alive, and the separator. Choices: what is
-left, the least length of the required members in it, whether an extra may be next, the bitset of members that may be.
-A node's content: its template, then a position or a bitset; in phase KEY instead of that choices and a table (nodes).
+members: an extra, the last) and what is left of it; its liveness says whether all are alive, and the separator. One
+that is marked EXCEPT leaves out of the extra what the other pairs begin with up to a quote (see kernels_keys).
+The content of a MEMBERS: its template, then a position or a bitset. A KEY: choices, table, and what follows (nodes).
+Choices: template, what is left, how many members are written, the least length of the required ones in what is left,
+whether an extra may be next, the bitset of members that may be.
 """
 
 from __future__ import annotations
 
 from healfsa.automaton.kernels_memory import (
     BEGUN,
-    BOOLEAN,
     EMPTY,
     INFINITE,
     INHERITED,
     K_CONCAT,
+    K_KEY,
     K_LITERAL,
     K_MEMBERS,
     K_TABLE,
@@ -45,12 +48,12 @@ from healfsa.automaton.kernels_memory import (
     push,
     signed,
 )
-from healfsa.automaton.kernels_nodes import minimum_of, put_after, word_of
+from healfsa.automaton.kernels_nodes import lives, make_concat, minimum_of, put_after, word_of
 
 T_COUNT, T_ORDERED, T_SEPARATOR, T_EXTRA, T_LEAST, T_MOST, T_WORDS, T_REQUIRED = 0, 1, 2, 3, 4, 5, 6, 7
-FIRST, AFTER, NEXT, KEY = 0, 1, 2, 3  # phases: before the first member, behind a member, behind a separator, in a key
-M_OWED, M_EXTRA, M_MAY = 0, 1, 2  # of choices, behind what is left
-CHOICES = -1  # tells choices from other bare words
+FIRST, AFTER, NEXT = 0, 1, 2  # phases: before the first member, behind a member, behind a separator
+M_COUNT, M_OWED, M_EXTRA, M_MAY = 0, 1, 2, 3  # of choices, behind template and what is left
+CHOICES, EXCEPT = -1, -2  # tell choices from other bare words, and tables whose extra is none of the others
 
 
 @kernel("boolean(int32[::1], int64, int64)")
@@ -211,17 +214,14 @@ def pool_of(memory, node):
 
 
 @kernel("int64(int32[::1], int64, int64, int64, int64)")
-def members_without(memory, node, i, count, phase):
-    """Return the MEMBERS `node` with member `i` taken out (-1: none), `count` written, in `phase`.
+def members_without(memory, source, i, count, phase):
+    """Return the MEMBERS of a template and what is left (at `source`) without member `i` (-1: none), in `phase`.
 
-    In ordered mode the members before `i` go too; `i` equal to the number of members is an extra.
+    In ordered mode the members before `i` go too; `i` equal to the number of members is an extra. `count` are written.
     """
-    base = memory[WORK_USED]
-    at = memory[NODES] + node * NODE
-    source = memory[POOL] + memory[at + A]
+    base, left = memory[WORK_USED], source + 1
     template = memory[POOL] + memory[source]
     status, n = push(memory, memory[source]), memory[template + T_COUNT]
-    left = pool_of(memory, memory[source + 1]) if phase_of(memory, node) == KEY else source + 1
     for k in range(left_words(memory, template)):
         word = memory[left + k]
         if i >= 0 and (i < n or memory[template + T_ORDERED]):
@@ -233,23 +233,22 @@ def members_without(memory, node, i, count, phase):
     return status if status < 0 else finish_members(memory, base, count, phase)
 
 
-@kernel("int64(int32[::1], int64)")
-def make_choices(memory, base):
+@kernel("int64(int32[::1], int64, int64)")
+def make_choices(memory, base, flags):
     """Return the node of the choices on the work stack from `base` on."""
     length = memory[WORK_USED] - base
     memory[WORK_USED] = base
-    return intern(memory, K_TABLE, 0, length, CHOICES, memory[WORK] + base, length, 0)
+    return intern(memory, K_TABLE | (flags & INHERITED), 0, length, CHOICES, memory[WORK] + base, length, 0)
 
 
 @kernel("int64(int32[::1], int64)")
 def choices_of(memory, node):
     """Return the node of the choices of the MEMBERS `node`: which members may be the next one."""
     content = pool_of(memory, node)
-    if phase_of(memory, node) == KEY:
-        return memory[content + 1]
-    template, base, status = memory[POOL] + memory[content], memory[WORK_USED], 0
+    template, base, status = memory[POOL] + memory[content], memory[WORK_USED], push(memory, memory[content])
     for k in range(left_words(memory, template)):
         status = min(status, push(memory, memory[content + 1 + k]))
+    status = min(status, push(memory, count_of(memory, node)))
     ordered, n, count = memory[template + T_ORDERED] != 0, memory[template + T_COUNT], count_of(memory, node) + 1
     between = minimum_of(memory, memory[template + T_SEPARATOR])
     possible, needed, owed = 0, 0, 0
@@ -274,7 +273,14 @@ def choices_of(memory, node):
                 if ordered:  # those before it are gone, and nothing may come before a required one
                     possible = 0 if required else possible - 1
         status = min(status, push(memory, signed(word)))
-    return status if status < 0 else make_choices(memory, base)
+    return status if status < 0 else make_choices(memory, base, word_of(memory, node))
+
+
+@kernel("int64(int32[::1], int64)")
+def behind_left(memory, choices):
+    """Return the place of M_COUNT and what follows it in the node of choices."""
+    content = pool_of(memory, choices)
+    return content + 1 + left_words(memory, memory[POOL] + memory[content])
 
 
 @kernel("boolean(int32[::1], int64)")
@@ -287,22 +293,32 @@ def is_text(memory, node):
 
 
 @kernel("int64(int32[::1], int64, int64, int64)")
-def put_member(memory, node, i, rest):
-    """Push `rest` of member `i` followed by the MEMBERS `node` without it; 0, or a status."""
-    behind = members_without(memory, node, i, count_of(memory, node) + 1, AFTER)
-    return behind if behind < 0 else put_after(memory, rest, behind)
+def behind_member(memory, choices, i, tail):
+    """Return the MEMBERS that follow member `i`, then `tail`."""
+    count = memory[behind_left(memory, choices) + M_COUNT] + 1
+    behind = members_without(memory, pool_of(memory, choices), i, count, AFTER)
+    return behind if behind < 0 else make_concat(memory, behind, tail)
 
 
 @kernel("int64(int32[::1], int64, int64, int64, int64)")
-def in_table(memory, template, choices, table, n):
+def put_member(memory, choices, i, rest, tail):
+    """Push `rest` of member `i`, followed by the MEMBERS without it and `tail`; 0, or a status."""
+    behind = behind_member(memory, choices, i, tail)
+    return behind if behind < 0 else put_after(memory, rest, behind)
+
+
+@kernel("int64(int32[::1], int64, int64)")
+def in_table(memory, choices, table):
     """Return those choices of an ordered template that `table` has; the position no longer matters: members give it."""
-    base, may = memory[WORK_USED], pool_of(memory, choices) + 1
-    status = min(push(memory, 0), push(memory, memory[may + M_OWED]))
+    base, may, content = memory[WORK_USED], behind_left(memory, choices), pool_of(memory, choices)
+    template = memory[POOL] + memory[content]
+    status = min(push(memory, memory[content]), push(memory, 0))
+    status = min(status, push(memory, memory[may + M_COUNT]), push(memory, memory[may + M_OWED]))
     for _ in range(1 + memory[template + T_WORDS]):
         status = min(status, push(memory, 0))
     if status < 0:
         return status
-    extra, source = memory[WORK] + base + 2, pool_of(memory, table)
+    extra, source, n = memory[WORK] + base + 4, pool_of(memory, table), memory[template + T_COUNT]
     for k in range(source, source + memory[memory[NODES] + table * NODE + B], 2):
         i = memory[k]
         if word_of(memory, memory[k + 1]) & (NULLABLE | BEGUN) == 0:
@@ -311,40 +327,27 @@ def in_table(memory, template, choices, table, n):
             elif bit(memory, may + M_MAY, i):
                 place = extra + 1 + (i >> 5)
                 memory[place] = signed((memory[place] & 0xFFFFFFFF) | (1 << (i & 31)))
-    return make_choices(memory, base)
+    return make_choices(memory, base, word_of(memory, choices))
 
 
-@kernel("int64(int32[::1], int64, int64, int64, int64, int64)")
-def push_key(memory, node, choices, table, word, minimum):
-    """Push the node in which a key is being written that may be of all in `table` that are in `choices`."""
-    base, content = memory[WORK_USED], memory[pool_of(memory, node)]
-    template = memory[POOL] + content
-    if memory[template + T_ORDERED]:
-        choices = in_table(memory, template, choices, table, memory[template + T_COUNT])
-    status = choices if choices < 0 else push(memory, content)
-    status = status if status < 0 else min(push(memory, choices), push(memory, table))
-    if status < 0:
-        return status
-    memory[WORK_USED] = base
-    place = memory[WORK] + base
-    key = intern(memory, word, 0, 3, count_of(memory, node) * 4 + KEY, place, 3, minimum)
-    return key if key < 0 else push(memory, key)
+@kernel("boolean(int32[::1], int64, int64)")
+def is_meant(memory, choices, i):
+    """Say whether member `i` (the number of members: an extra) may be the next one."""
+    may, template = behind_left(memory, choices), memory[POOL] + memory[pool_of(memory, choices)]
+    return memory[may + M_EXTRA] != 0 if i == memory[template + T_COUNT] else bit(memory, may + M_MAY, i)
 
 
-@kernel("int64(int32[::1], int64, int64)")
-def begin_members(memory, node, table):
-    """Push what is left of the MEMBERS `node` when a symbol has made its table to `table`; 0, or a status."""
-    choices = choices_of(memory, node)
-    if choices < 0:
-        return choices
-    template = memory[POOL] + memory[pool_of(memory, node)]
-    may, n = pool_of(memory, choices) + left_words(memory, template), memory[template + T_COUNT]
+@kernel("int64(int32[::1], int64, int64, int64)")
+def begin_members(memory, choices, table, tail):
+    """Push what is left of a MEMBERS, and `tail`, when a symbol has led from the choices to `table`; 0, or a status."""
+    template = memory[POOL] + memory[pool_of(memory, choices)]
+    may, n = behind_left(memory, choices), memory[template + T_COUNT]
     source, status = pool_of(memory, table), 0
-    flags, minimum, kept, last = word_of(memory, node) & INHERITED, INFINITE, 0, 0
+    flags, minimum, kept, last = word_of(memory, choices), INFINITE, 0, 0
     alive = False
     for k in range(source, source + memory[memory[NODES] + table * NODE + B], 2):
         i, rest = memory[k], memory[k + 1]
-        if memory[may + M_EXTRA] == 0 if i == n else not bit(memory, may + M_MAY, i):
+        if not is_meant(memory, choices, i):
             continue
         word = word_of(memory, rest)
         if word & (NULLABLE | BEGUN) == 0:
@@ -353,15 +356,23 @@ def begin_members(memory, node, table):
             if i < n and bit(memory, template + T_REQUIRED, i):
                 length -= minimum_of(memory, member_at(memory, template, i))
                 length -= minimum_of(memory, memory[template + T_SEPARATOR])
-            minimum, flags = min(minimum, length), flags | (word & INHERITED)
-            alive = alive or word & BOOLEAN == 0 or word & LIVENESS == LIVE
+            minimum, flags = min(minimum, length), flags | word
+            alive = alive or lives(word)
             continue
-        status = put_member(memory, node, i, rest)
+        status = put_member(memory, choices, i, rest, tail)
         if status < 0:
             return status
     if kept == 1 and (memory[template + T_ORDERED] or not is_text(memory, memory[last + 1])):
-        return put_member(memory, node, memory[last], memory[last + 1])
-    if kept > 0:
-        word = K_MEMBERS | flags | (LIVE if alive and all_alive(memory, template) else 0)
-        status = push_key(memory, node, choices, table, word, minimum)
-    return status
+        if memory[last] < n or memory[memory[NODES] + table * NODE + C] != EXCEPT:
+            return put_member(memory, choices, memory[last], memory[last + 1], tail)
+    if kept == 0:
+        return status
+    if memory[template + T_ORDERED]:
+        choices = in_table(memory, choices, table)
+        if choices < 0:
+            return choices
+    behind = word_of(memory, tail)
+    alive = alive and lives(behind) and all_alive(memory, template)
+    word = K_KEY | ((flags | behind) & INHERITED) | (LIVE if alive else 0)
+    key = intern(memory, word, choices, table, tail, 0, 0, minimum + minimum_of(memory, tail))
+    return key if key < 0 else push(memory, key)

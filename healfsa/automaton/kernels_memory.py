@@ -34,7 +34,7 @@ WIDER = 4  # times as many slots, when half of those in use are taken
 NODE = 8
 WORD, A, B, C, MINIMUM, ROW, MEMO, MARK = 0, 1, 2, 3, 4, 5, 6, 7
 # WORD = kind | flags | liveness
-KIND = 15
+KIND = 15 | 1 << 14
 NULLABLE, BOOLEAN, SPECIAL_INSIDE = 16, 32, 64
 REMEMBERS, BEGUN = 128, 8192  # there is a DISTINCT inside, and one that has written something down
 INHERITED = BOOLEAN | SPECIAL_INSIDE | REMEMBERS | BEGUN
@@ -43,7 +43,7 @@ LIVE, DEAD, LIVENESS = 256, 512, 768
 # Kinds.
 K_NOTHING, K_EMPTY, K_BYTES, K_LITERAL, K_LITERALS, K_CONCAT, K_CHOICE, K_BOTH = 0, 1, 2, 3, 4, 5, 6, 7
 K_NOT, K_REPEAT, K_REF, K_SPECIAL, K_MEMBERS = 8, 9, 10, 11, 12
-K_TABLE, K_TEXT, K_DISTINCT = 13, 14, 15  # K_TABLE, K_TEXT: bare words, no language
+K_TABLE, K_TEXT, K_DISTINCT, K_KEY = 13, 14, 15, 1 << 14  # K_TABLE, K_TEXT: bare words, no language
 
 NOTHING, EMPTY = 0, 1
 

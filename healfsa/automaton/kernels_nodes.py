@@ -21,6 +21,7 @@ from healfsa.automaton.kernels_memory import (
     K_BYTES,
     K_CHOICE,
     K_CONCAT,
+    K_KEY,
     K_LITERAL,
     K_LITERALS,
     K_NOT,
@@ -28,6 +29,7 @@ from healfsa.automaton.kernels_memory import (
     K_REPEAT,
     K_SPECIAL,
     KIND,
+    LIVE,
     LIVENESS,
     MEMO,
     MINIMUM,
@@ -107,10 +109,34 @@ def make_repeat_plain(memory, part, least, most):
     return intern(memory, K_REPEAT | nullable | (word & INHERITED), part, least, most, 0, 0, minimum)
 
 
+@kernel("boolean(int64)")
+def lives(word):
+    """Say whether kind, flags and liveness of a node show that it accepts something."""
+    return word & LIVENESS != DEAD and (word & NULLABLE != 0 or word & BOOLEAN == 0 or word & LIVENESS == LIVE)
+
+
+@kernel("int64(int32[::1], int64, int64)")
+def with_tail(memory, node, tail):
+    """Return the KEY `node` with `tail` in the place of what follows its object."""
+    if tail == NOTHING:
+        return NOTHING
+    at = memory[NODES] + node * NODE
+    first, second = memory[at], word_of(memory, tail)
+    flags = (word_of(memory, memory[at + A]) | word_of(memory, memory[at + B])) & INHERITED & ~BEGUN
+    word = K_KEY | flags | (second & INHERITED) | (LIVE if lives(first) and lives(second) else 0)
+    minimum = memory[at + MINIMUM] - minimum_of(memory, memory[at + C]) + minimum_of(memory, tail)
+    return intern(memory, word, memory[at + A], memory[at + B], tail, 0, 0, minimum)
+
+
 @kernel("int64(int32[::1], int64, int64)")
 def join(memory, head, tail):
-    """Return CONCAT of two nodes of which the first is no CONCAT and neither is NOTHING or EMPTY."""
+    """Return CONCAT of two nodes of which the first is no CONCAT and neither is NOTHING or EMPTY.
+
+    A KEY takes the second for its tail.
+    """
     first, second = word_of(memory, head), word_of(memory, tail)
+    if first & KIND == K_KEY:
+        return with_tail(memory, head, tail)
     if tail == memory[EVERYTHING] and first & (NULLABLE | SPECIAL_INSIDE) == NULLABLE:
         return tail
     if first & KIND == K_REPEAT:  # x{m,n} x{p,q} rest = x{m+p,n+q} rest
@@ -135,7 +161,7 @@ def join(memory, head, tail):
 
 @kernel("int64(int32[::1], int64, int64)")
 def make_concat(memory, head, tail):
-    """Return the node of `head` followed by `tail`, right-nested."""
+    """Return the node of `head` followed by `tail`, right-nested; `tail` goes to the end of the tail of a KEY."""
     if head == NOTHING or tail == NOTHING:
         return NOTHING
     if head == EMPTY:
@@ -143,12 +169,14 @@ def make_concat(memory, head, tail):
     if tail == EMPTY:
         return head
     base = memory[WORK_USED]
-    while word_of(memory, head) & KIND == K_CONCAT:
-        at = memory[NODES] + head * NODE
-        status = push(memory, memory[at + A])
+    at = memory[NODES] + head * NODE
+    while memory[at] & KIND == K_CONCAT or (memory[at] & KIND == K_KEY and memory[at + C] != EMPTY):
+        concat = memory[at] & KIND == K_CONCAT
+        status = push(memory, memory[at + A] if concat else head)
         if status < 0:
             return status
-        head = memory[at + B]
+        head = memory[at + B] if concat else memory[at + C]
+        at = memory[NODES] + head * NODE
     result = join(memory, head, tail)
     while memory[WORK_USED] > base and result >= 0:
         memory[WORK_USED] -= 1

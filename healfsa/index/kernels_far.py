@@ -20,6 +20,7 @@ from healfsa.automaton.kernels_memory import (
     K_BOTH,
     K_CHOICE,
     K_CONCAT,
+    K_KEY,
     K_REPEAT,
     KIND,
     NODE,
@@ -32,7 +33,7 @@ from healfsa.automaton.kernels_memory import (
     C,
     wide,
 )
-from healfsa.automaton.kernels_nodes import make_concat, make_repeat, push_alternatives
+from healfsa.automaton.kernels_nodes import make_concat, make_repeat, push_alternatives, with_tail
 from healfsa.index.kernels import kernel
 
 DEEP = 24  # nesting down to which bounds are looked for
@@ -130,6 +131,9 @@ def far_of(memory, node, longest, queue, inside, depth):
         head = far_of(memory, wide(memory[at + A]), longest, queue, inside, wide(depth + 1))
         tail = head if head < 0 else far_of(memory, wide(memory[at + B]), longest, queue, inside, wide(depth + 1))
         return tail if tail < 0 else make_concat(memory, head, tail)
+    if kind == K_KEY:
+        tail = far_of(memory, wide(memory[at + C]), longest, queue, inside, wide(depth + 1))
+        return tail if tail < 0 else with_tail(memory, node, tail)
     if (kind == K_CHOICE or kind == K_BOTH) and memory[at + B] <= PARTS:
         base = memory[WORK_USED]
         outer = queue[LOWEST]

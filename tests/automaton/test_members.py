@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from healfsa.automaton import Automaton
+from healfsa.automaton import kernels_memory as km
+from healfsa.automaton.analysis import accepts, equivalent
 from healfsa.errors import EmptyLanguage
 from healfsa.grammar import expression as ex
 
@@ -116,3 +118,96 @@ def test_a_key_that_is_the_only_one_left_is_forced() -> None:
     assert automaton.forced(automaton.start) == b'{"name'
     state = automaton.step(automaton.start, b'{"named":1,')
     assert automaton.forced(state) == b'"name":'
+
+
+CHARACTERS = (
+    ex.byte_set(b"abz"),
+    ex.choice(ex.byte_set(b"abz"), ex.concat(ex.literal(b"\\"), ex.byte_set(b'"\\')), ex.literal("é".encode())),
+    ex.choice(ex.byte_set(b"abz"), ex.literal(b"ab"), ex.literal("é".encode())),  # a may begin ab
+    ex.choice(ex.byte_set(b"abz"), ex.literal(b'b"')),
+    ex.byte_set(b'ab"'),
+    ex.choice(ex.byte_set(b'ab"'), ex.literal("é".encode())),
+    ex.repeat(ex.byte_set(b"abz"), 1, 2),
+)
+NAMES = st.sampled_from(
+    (b"", b"a", b"ab", b"abz", b"b", b"ba", b"zzzzzzzzza", b"zzzzzzzzzb", b'b"', b'\\"', b"\xc3\xa9a")
+)
+
+
+def member(key: ex.Expression, value: bytes) -> ex.Expression:
+    return ex.concat(ex.literal(b'"'), key, ex.literal(b'":' + value))
+
+
+def in_turn(
+    listed: list[tuple[int, ex.Expression]], extra: ex.Expression, most: int, ordered: bool = False
+) -> ex.Expression:
+    """Return up to `most` of the listed members, each once, and extras (`ordered`: behind them), as a plain union."""
+    ways = [ex.EMPTY]
+    if most:
+        options = [(m, [x for x in listed if x[0] > i or (x[0] < i and not ordered)]) for i, m in listed]
+        options.append((extra, [] if ordered else listed))
+        for first, left in options:
+            rest = in_turn(left, extra, most - 1, ordered)
+            ways.append(ex.concat(first, ex.choice(ex.EMPTY, ex.concat(ex.literal(b","), without_empty(rest)))))
+    return ex.choice(*ways)
+
+
+def without_empty(part: ex.Expression) -> ex.Expression:
+    return ex.both(part, ex.repeat(ex.ANY_BYTE, 1))
+
+
+@pytest.mark.parametrize("part", CHARACTERS)
+@settings(max_examples=40, deadline=None)
+@given(st.sets(NAMES, min_size=1, max_size=4), st.sets(NAMES, max_size=1), st.booleans(), st.booleans())
+def test_extras_are_none_of_the_listed_keys(part: ex.Expression, names, more, nested: bool, ordered: bool) -> None:
+    """Also where more keys are refused than are listed (`more`), and where a listed one is not refused."""
+    listed = [member(ex.literal(name), b"1") for name in sorted(names - (more if nested else set()))]
+    body = ex.both(ex.repeat(part, 0), ex.complement(ex.literals(sorted(names | more))))
+    extra = member(body, b"2")
+    inner = ex.Members(tuple(listed), frozenset(), ex.literal(b","), extra, 0, 2, ordered)
+    node: ex.Expression = ex.concat(inner, ex.literal(b"}"))
+    plain = ex.concat(in_turn(list(enumerate(listed)), extra, 2, ordered), ex.literal(b"}"))
+    if nested:
+        behind = ex.concat(ex.ANY_BYTES, ex.literal(b"1}"))
+        node, plain = ex.both(node, behind), ex.both(plain, behind)
+    assert equivalent(node, plain)
+
+
+@pytest.mark.parametrize("names", [b"ab", b"aa"])
+@pytest.mark.parametrize("refused", [(b"a",), (b"a", b"ab"), (b"b", b"bb"), (b"a", b"b"), (b"ab", b"b")])
+def test_a_listed_key_that_extras_may_have_too_is_both(names: bytes, refused: tuple[bytes, ...]) -> None:
+    listed = tuple(member(ex.literal(bytes([name])), b"%d" % i) for i, name in enumerate(names))
+    body = ex.both(ex.repeat(ex.byte_set(b"ab"), 0), ex.complement(ex.literals(refused)))
+    extra = member(body, b"2")
+    node = ex.Members(listed, frozenset(), ex.literal(b","), extra, 0, 2, False)
+    assert equivalent(node, in_turn(list(enumerate(listed)), extra, 2))
+
+
+def test_a_byte_of_a_key_costs_few_nodes() -> None:
+    """Whatever is listed besides, written already, or around the object."""
+    names = ["name", "nationality", "nature", "id", "email"]
+    characters = ex.choice(ex.byte_set(b"abcdefghijklmnopqrstuvwxyz"), ex.literal("é".encode()))
+    body = ex.both(ex.repeat(characters, 0), ex.complement(ex.literals([n.encode() for n in names])))
+    inside = ex.Members(quoted(names), frozenset({0}), ex.literal(b","), member(body, b"1"), 1, None, False)
+    one = ex.concat(ex.literal(b"{"), inside, ex.literal(b"}"))
+    automaton = Automaton.from_expression(ex.concat(ex.literal(b"["), one, ex.literal(b","), one, ex.literal(b"]")))
+    state = automaton.step(automaton.start, b'[{"nati')
+    before = automaton.n_nodes
+    automaton.step(state, b"onalit")
+    assert automaton.n_nodes - before <= 6 * 4
+    state = automaton.step(automaton.start, b'[{"nationality":1,"nati')
+    before = automaton.n_nodes
+    automaton.step(state, b"onalit")
+    assert automaton.n_nodes - before <= 6, "the tables are there, only what is left is not"
+
+
+def test_what_follows_an_object_is_shared_in_a_union() -> None:
+    """x y | x z is x (y | z), also while a key of x is written, however the two came to be."""
+    inside = ex.Members(quoted(["a", "ab"]), frozenset(), ex.literal(b","), None, 1, None, False)
+    rule = ex.Rule("inside", inside)
+    tails = [ex.concat(ex.Ref(rule), ex.literal(b"x")), ex.concat(inside, ex.literal(b"y"))]
+    automaton = Automaton.from_expression(ex.concat(ex.literal(b"{"), ex.choice(*tails)))
+    state = automaton.step(automaton.start, b'{"a')
+    memory = automaton.memory
+    assert memory[memory[km.NODES] + state * km.NODE] & km.KIND == km.K_KEY
+    assert accepts(automaton, b'{"ab":1,"a":2y') and not accepts(automaton, b'{"ab":1,"ab":2y')

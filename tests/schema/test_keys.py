@@ -64,3 +64,14 @@ def test_owed_bytes_inside_a_key(schema: dict[str, Any]) -> None:
                 fits = word.startswith(owed) and walker.plain.step(walker.plain.start, word) > 0
                 assert (token in allowed) == fits, (owed, word)
         assert bool(allowed) or not state
+
+
+@pytest.mark.parametrize("style", ["default", "ordered"])
+def test_a_byte_of_a_key_of_an_open_object_makes_few_nodes(style: str) -> None:
+    """No complement is carried along for the other keys (it is where keys may be written with any escapes)."""
+    properties = {name: {"type": "string"} for name in ("id", "name", "nature", "nationality", "email")}
+    automaton = Walker({"type": "object", "properties": properties}, None, style).plain
+    state = automaton.step(automaton.start, b'{"nati')
+    before = automaton.n_nodes
+    assert automaton.step(state, b"onalit")
+    assert automaton.n_nodes - before <= 4 * 6
