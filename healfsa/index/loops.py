@@ -142,14 +142,8 @@ NOT_YET: Any = object()
 Key = bytes  # the structure of a part; a long one as a digest
 
 
-def key_of(automaton: Automaton, tables: Tables, part: int) -> Key | None:
-    """Return the key of the token sets of `part`; None where a walk serves as well."""
-    narrow = automaton.run(kernels_loops.breadth, tables.trie, part, ROOT) < NARROW
-    return None if narrow else describe(automaton, part, tables) or None
-
-
 def loop_of(automaton: Automaton, tables: Tables, part: int, key: Key, new: bool) -> Loop | None:
-    """Return the token sets of a key; None where there are none, and a walk must serve.
+    """Return the token sets of a key; None where there are none, and a walk must serve, or serves as well.
 
     What not enough grammars have asked for (`new`: this one asks for the first time) is `NOT_YET` there: making the
     sets takes as long as some twenty walks, reading them from the disk as long as a few, and one grammar's states share
@@ -159,6 +153,11 @@ def loop_of(automaton: Automaton, tables: Tables, part: int, key: Key, new: bool
         return tables.loops.get(key)
     if not new:
         return NOT_YET
+    if key in tables.narrow:
+        return None
+    if automaton.run(kernels_loops.breadth, tables.trie, part, ROOT) < NARROW:
+        tables.keep_narrow(key)
+        return None
     times = tables.asked(key)
     kept = None
     if times == min(SELDOM, OFTEN) and len(tables.kinds) >= store.LARGE:

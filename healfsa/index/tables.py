@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LOOP_BYTES = 64 << 20
 UNIONS_KEPT = 256
-ASKED = 4096  # repeated parts that are counted
+ASKED = 4096  # repeated parts that are counted, or known to be narrow
 PIECES = 4096  # words for the pieces of one state and for taking it apart
 ENTRIES = 1024  # states of one automaton of which a thread remembers the sets
 PUT_OFF = 512  # thick trie nodes that one walk can put off
@@ -48,6 +48,8 @@ class Tables:
         All ids that are something (text or special).
     longest : np.int32[...]
         The text tokens of more than `kernels_sets.LONG` bytes.
+    narrow : set of bytes
+        Repeated parts that need no sets, see loops.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -64,6 +66,7 @@ class Tables:
         self.longest = order[np.diff(self.offsets)[order] > kernels_sets.LONG]  # now, so that no first mask waits
         self._local = threading.local()
         self.loops: dict[bytes, Loop | None] = {}
+        self.narrow: set[bytes] = set()
         self._asked: dict[bytes, int] = {}
         self._unions: dict[tuple[int, ...], tuple[Sequence[np.ndarray], np.ndarray]] = {}
         self._lock = threading.Lock()
@@ -76,6 +79,12 @@ class Tables:
                 self._asked.clear()
             self._asked[key] = self._asked.get(key, 0) + 1
             return self._asked[key]
+
+    def keep_narrow(self, key: bytes) -> None:
+        """Remember that a repeated part needs no sets."""
+        if len(self.narrow) >= ASKED:
+            self.narrow.clear()
+        self.narrow.add(key)
 
     def keep_loop(self, key: bytes, loop: Loop | None) -> None:
         """Remember the sets of one repeated part, the oldest ones within a bound on their bytes."""

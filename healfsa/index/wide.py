@@ -28,7 +28,7 @@ from healfsa.index import (
     kernels_sets,
     kernels_split,
 )
-from healfsa.index.loops import NOT_YET, Exits, Key, Loop, key_of, loop_of
+from healfsa.index.loops import NOT_YET, Exits, Key, Loop, describe, loop_of
 from healfsa.index.rows import DENSE_ABOVE, Row
 from healfsa.index.sets import GROUP_OF
 
@@ -96,7 +96,7 @@ class Wide:
         self._tables = tables
         self._here = object()  # in the names of what only this automaton has
         self._loops: dict[int, Loop | None] = {}
-        self._keys: dict[int, Key | None] = {}
+        self._keys: dict[int, Key] = {}
         self._exits: dict[tuple[int, int], Exits | None] = {}
         self._short: dict[int, bytes] = {}
         self._models: dict[int, Row] = {}
@@ -302,9 +302,9 @@ class Wide:
         if part not in self._loops:
             new = part not in self._keys
             if new:
-                self._keys[part] = key_of(self._automaton, self._tables, part)
+                self._keys[part] = describe(self._automaton, part, self._tables)
             key = self._keys[part]
-            loop = None if key is None else loop_of(self._automaton, self._tables, part, key, new)
+            loop = loop_of(self._automaton, self._tables, part, key, new) if key else None
             if loop is NOT_YET:
                 return None
             self._loops[part] = loop
