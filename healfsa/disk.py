@@ -52,6 +52,8 @@ def write_whole(path: Path, *pieces: Any) -> None:
 def mapped(path: Path) -> mmap.mmap:
     """Return the content of a file that `write_whole` wrote; what is written to it stays in this process.
 
+    As with all mapped files, whoever writes to the file in place, or cuts it, does so below all its readers.
+
     Raises
     ------
     OSError, ValueError

@@ -60,7 +60,7 @@ class Loop:
     Attributes
     ----------
     most : int
-        The greatest number of rounds that a token begins.
+        The greatest number of rounds that a token begins, or has behind it when it leaves.
     starts, nodes, endings
         As given.
     """
@@ -82,7 +82,7 @@ class Loop:
     ) -> None:
         for array in (staying, until, starts, nodes, endings, rounds):
             array.flags.writeable = False  # as those from the disk are: both are read by the same kernels
-        self.most = int(np.searchsorted(until, len(staying)))
+        self.most = max(int(np.searchsorted(until, len(staying))), int(rounds.max(initial=0)))
         self._staying, self._until = staying, until
         self._words = words
         self._bases: dict[int, np.ndarray] = {}
@@ -190,9 +190,11 @@ def _classify(automaton: Automaton, tables: Tables, part: int, key: Key) -> tupl
     stacks, staying, leaving = tables.scratch_pair()
     begun, whole = tables.scratch_rounds()
     count = automaton.run(kernels_loops.classify, tables.trie, stacks, part, ROOT, staying, begun, leaving, whole)
-    if count == kernels_loops.NOT_A_LOOP or (count and begun[:count].max() >= kernels_loops.MANY):
+    if count == kernels_loops.NOT_A_LOOP:
         return None
     n = int(leaving[0])
+    if max(begun[:count].max(initial=0), whole[:n].max(initial=0)) >= kernels_loops.MANY:
+        return None
     until, starts = np.zeros((2, 257), dtype=np.int32)
     sorted_ = np.empty(count, dtype=np.int32)
     nodes, counts = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.uint8)

@@ -2,8 +2,8 @@
 
 In: a name made of all that the arrays depend on, arrays. Out: a file in the user's cache folder, or the arrays in
     it.
-Idea: as in vocab/cache: the content carries a checksum and appears by one rename, so that a reader finds a whole file
-    or none, however many processes write; a file that is damaged, cut or foreign counts as not there.
+Idea: as in vocab/cache: the content carries its name and a checksum, and appears by one rename, so that a reader finds
+    a whole file or none, however many processes write; a file that is damaged, cut or foreign counts as not there.
 Cost: half a millisecond a megabyte, most of it the checksum. A full or read-only disk is no error.
 Not here: what is kept (loops).
 """
@@ -20,7 +20,9 @@ import numpy as np
 from healfsa.disk import cache_folder, mapped, write_whole
 
 LARGE = 8192  # ids: what belongs to smaller vocabularies is made faster than it is found on disk
-MAGIC = b"healfsa arrays 1\n"
+MAGIC = b"healfsa arrays 2\n"
+START = len(MAGIC) + 4  # of the part behind the checksum
+ALIGNED = 8  # bytes: where arrays begin
 KEEP = 256  # files; the least recently used ones go
 SUFFIX = ".arrays"
 
@@ -32,8 +34,10 @@ def folder() -> Path:
 
 def save(name: str, arrays: tuple[np.ndarray, ...]) -> bool:
     """Write arrays (one dimension each) under a name; return whether that was possible."""
-    head = " ".join(f"{array.dtype.str}:{array.size}" for array in arrays).encode()
-    body = len(head).to_bytes(4, "little") + head + b"".join(array.tobytes() for array in arrays)
+    head = " ".join([name, *[f"{array.dtype.str}:{array.size}" for array in arrays]]).encode()
+    head += b" " * (-(START + 4 + len(head)) % ALIGNED)
+    padded = [array.tobytes() + bytes(-array.nbytes % ALIGNED) for array in arrays]
+    body = len(head).to_bytes(4, "little") + head + b"".join(padded)
     content = MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
     try:
         place = folder()
@@ -54,16 +58,18 @@ def load(name: str) -> tuple[np.ndarray, ...] | None:
         content = mapped(path)
     except (OSError, ValueError):
         return None
-    start = len(MAGIC) + 4
-    checksum = int.from_bytes(content[start - 4 : start], "little")
-    if content[: len(MAGIC)] != MAGIC or zlib.crc32(memoryview(content)[start:]) != checksum:
+    checksum = int.from_bytes(content[START - 4 : START], "little")
+    if content[: len(MAGIC)] != MAGIC or zlib.crc32(memoryview(content)[START:]) != checksum:
+        return None
+    at = START + 4 + int.from_bytes(content[START : START + 4], "little")
+    owner, *items = content[START + 4 : at].decode().split()
+    if owner != name:
         return None
     with contextlib.suppress(OSError):
         os.utime(path)
-    at = start + 4 + int.from_bytes(content[start : start + 4], "little")
     arrays = []
-    for item in content[start + 4 : at].decode().split():
+    for item in items:
         dtype, _, size = item.partition(":")
         arrays.append(np.frombuffer(content, dtype=np.dtype(dtype), count=int(size), offset=at))
-        at += arrays[-1].nbytes
+        at += arrays[-1].nbytes + (-arrays[-1].nbytes % ALIGNED)
     return tuple(arrays)

@@ -11,7 +11,7 @@ import pytest
 
 import healfsa
 from healfsa import models
-from healfsa.index import Index, RowPool, Tables, loops, sets
+from healfsa.index import Index, RowPool, Tables, loops, sets, store
 from healfsa.index.wide import Wide
 from healfsa.vocab import Vocabulary
 
@@ -135,6 +135,34 @@ def test_names_tell_rows_with_an_end_from_those_without(vocabulary, monkeypatch)
         row, state = index.row(index.start), index.start
         flags = [bool(row[token >> 5] >> (token & 31) & 1) for token in vocabulary.eos_ids]
         assert set(flags) == {index.is_accepting(state)}
+
+
+@pytest.mark.parametrize("letters", ["acdfghilmnoqrsvwxz", "abcefhijmorstuvwxy"])
+def test_tokens_that_leave_behind_more_rounds_than_any_that_stay(letters, vocabulary, monkeypatch):
+    """`significant` leaves the first behind ten rounds, and no token of nine letters or more stays in it."""
+    monkeypatch.setattr(loops, "OFTEN", 1)
+    rest = "".join(sorted(set("abcdefghijklmnopqrstuvwxyz") - set(letters)))
+    bounds = ["{0,9}", "{2,}", "{0,10}", "{0,11}", "{0,12}", "{3,13}", "{0,14}", "*", "{12,}"]
+    tables, pool = Tables(vocabulary), RowPool(1 << 28)
+    for bound in bounds:
+        index = new_index(f"[{letters}]{bound}[{rest}]{{1,5}}", vocabulary, tables=tables, pool=pool)
+        row = index.row(index.start)
+        for token in range(vocabulary.size):
+            text = vocabulary.bytes_of(token)
+            allowed = bool(row[token >> 5] >> (token & 31) & 1)
+            assert allowed == bool(text and index.step(index.start, text)), (bound, text)
+
+
+def test_files_that_are_swapped_or_not_aligned(tmp_path, monkeypatch):
+    monkeypatch.setenv("HEALFSA_CACHE", str(tmp_path))
+    arrays = np.arange(3, dtype=np.uint8), np.arange(5, dtype=np.int32)
+    for name in ("one", "another"):
+        assert store.save(name, arrays)
+        found = store.load(name)
+        assert all(a.tolist() == b.tolist() and b.flags.aligned for a, b in zip(arrays, found, strict=True))
+    place = tmp_path / "index"
+    (place / "one.arrays").write_bytes((place / "another.arrays").read_bytes())
+    assert store.load("one") is None and store.load("another") is not None
 
 
 def test_from_eight_threads(truth, vocabulary):
