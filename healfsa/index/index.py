@@ -214,7 +214,7 @@ class Index(Masks):
         else:
             symbol = self.special_ids.get(token_id)
             after = REJECTED if symbol is None else self.automaton.step_special(state, symbol)
-        if not self.is_live(after):
+        if after <= 0 or not (self._spelling is None or self.is_live(after)):
             ends = token_id in self.vocabulary.eos_ids and self.automaton.is_accepting(state)
             after = ENDED if ends else REJECTED
         if len(self.moves) >= MOVES_KEPT:

@@ -143,7 +143,8 @@ def stroll(memory, trie, fans, stack, found, hints, state, budget, inside):
     stack[0] = state
     for byte in range(256):
         node, fan, last_fan = U(fans[byte]), U(fans[256 + byte]), U(fans[257 + byte])
-        over = transition(memory, top, byte) if node > U(0) else 0
+        column = U(memory[U(CLASS_OF) + U(byte)])
+        over = step_at(memory, nodes, rows, width, top, column) if node > U(0) else 0
         if over < 0:
             return over
         stop = node + U(1) if over > 0 else node
@@ -172,7 +173,8 @@ def stroll(memory, trie, fans, stack, found, hints, state, budget, inside):
                     return TOO_WIDE
                 node += U(1)
             while node >= stop and fan < last_fan:  # on to the next living node of the second level
-                below = transition(memory, over, fans[fan])
+                column = U(memory[U(CLASS_OF) + U(fans[fan])])
+                below = step_at(memory, nodes, rows, width, over, column)
                 if below < 0:
                     return below
                 if below > 0:
@@ -209,6 +211,7 @@ def compare(memory, trie, fans, stacks, more, less, state, model, budget):
     not allow while `model` may. Subtrees in front of which both are in one state are not looked at.
     """
     label, skip, first, order = U(trie[P_LABEL]), U(trie[P_SKIP]), U(trie[P_FIRST]), U(trie[P_ORDER])
+    rows, width, nodes = U(memory[ROWS]), U(memory[WIDTH]), U(memory[NODES] + ROW)
     n, m = 0, 0
     stacks[0, 0], stacks[1, 0] = state, model
     for byte in range(256):
@@ -217,10 +220,10 @@ def compare(memory, trie, fans, stacks, more, less, state, model, budget):
         while node < stop:
             budget -= 1
             word = U(trie[label + node])
-            above, letter = (word >> U(8)) - U(1), word & U(255)
+            above, column = (word >> U(8)) - U(1), U(memory[U(CLASS_OF) + (word & U(255))])
             one, two = stacks[0, above], stacks[1, above]
-            one = transition(memory, one, letter)
-            two = transition(memory, two, letter) if two > 0 else two
+            one = step_at(memory, nodes, rows, width, one, column)
+            two = step_at(memory, nodes, rows, width, two, column) if two > 0 else two
             if one < 0 or two < 0:
                 return min(one, two)
             behind = U(trie[skip + node])
@@ -239,9 +242,9 @@ def compare(memory, trie, fans, stacks, more, less, state, model, budget):
             node = behind if is_done else node + U(1)
             fan = last_fan if is_done and above == U(0) else fan
             while node >= stop and fan < last_fan:  # on to the next node of the second level where the two differ
-                one, two = stacks[0, 1], stacks[1, 1]
-                one = transition(memory, one, fans[fan])
-                two = transition(memory, two, fans[fan]) if two > 0 else two
+                one, two, column = stacks[0, 1], stacks[1, 1], U(memory[U(CLASS_OF) + U(fans[fan])])
+                one = step_at(memory, nodes, rows, width, one, column)
+                two = step_at(memory, nodes, rows, width, two, column) if two > 0 else two
                 if one < 0 or two < 0:
                     return min(one, two)
                 if one != two:

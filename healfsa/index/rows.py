@@ -43,6 +43,15 @@ class Row:
         words = id(base) if shared else hash(base.tobytes())
         self.content: Hashable = (words, less, listed) if len(base) or less else listed
 
+    @classmethod
+    def of_list(cls, listed: bytes) -> Row:
+        """Return the row of nothing but listed tokens."""
+        row = cls.__new__(cls)
+        row.base = row.missing = NO_WORDS
+        row.tokens = np.frombuffer(listed, dtype=np.int32) if listed else NO_WORDS
+        row.nbytes, row.users, row.content = OVERHEAD + len(listed), 0, listed
+        return row
+
     def holds(self, tokens: np.ndarray) -> np.ndarray:
         """Say of each token whether it is allowed."""
         found = among(tokens, self.tokens)
@@ -102,7 +111,7 @@ class RowPool:
         with self._lock:
             row = self._kept.get(content)
             if row is None:
-                row = self._kept[content] = Row(NO_WORDS, NO_WORDS, tokens)
+                row = self._kept[content] = Row.of_list(content)
             return self._own(owner, rows, key, row)
 
     def name(self, name: Hashable, row: Row) -> Row:
