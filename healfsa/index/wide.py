@@ -135,13 +135,13 @@ class Wide:
         """Return what the tokens of a piece depend on: bounds that no token reaches are left out."""
         node, part, least, most, rest = piece
         if loop is None:
-            return (part == 0 and self._listed(node)) or (self._here, node)
+            return (part == 0 and self._short_walk(node)) or (self._here, node)
         exits = self._ways_out(loop, part, rest)
         if exits is None:
             return self._here, node
         return loop, least if least > 1 else 0, most if 0 <= most < loop.most else -1, exits.key
 
-    def _listed(self, state: int) -> bytes:
+    def _short_walk(self, state: int) -> bytes:
         """Return the tokens of a state that a short walk finds, and remember them; empty where it finds none."""
         known = self._short.get(state)
         if known is None:
@@ -229,7 +229,7 @@ class Wide:
         """Return the union of the pieces' tokens."""
         found = Found()
         for piece, loop in zip(pieces, loops, strict=True):
-            short = self._listed(piece[0]) if loop is None and piece[1] == 0 else b""
+            short = self._short_walk(piece[0]) if loop is None and piece[1] == 0 else b""
             if loop is not None:
                 self._add_loop(found, piece, loop)
             elif short:
