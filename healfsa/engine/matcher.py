@@ -178,12 +178,10 @@ class Matcher:
         """
         if type(token_id) is not int:
             token_id = as_id(token_id)
-        owed, state, index = self._owed, self._state, self.index
-        after = None if owed else index.moves.get((state, token_id))
-        if after is None and not owed and state > 0 and 0 <= token_id < index.vocabulary.size:
-            after = index.advance(state, token_id)
+        owed = self._owed
+        after = None if owed else self.index.moves.get((self._state, token_id))
         if after is None or after == REJECTED:
-            after, owed = self._after((state, owed), token_id)
+            after, owed = self._after((self._state, owed), token_id)
             if after == REJECTED:
                 raise rejection(self.index, self._state, self._owed, token_id)
         if owed or self._owed or self._shared or len(self._trail) > self._length:
