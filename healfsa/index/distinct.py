@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from healfsa.automaton.kernels_forget import COUNTED, HELD, OPEN
-from healfsa.index import kernels, kernels_distinct
+from healfsa.index import kernels, kernels_contrast, kernels_distinct
 from healfsa.index.rows import NO_WORDS
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Differing:
         if held == free:
             return NO_WORDS
         stacks, more, less = tables.scratch_pair()
-        if not run(kernels.compare, tables.trie, tables.fans, stacks, more, less, held, free, NEAR):
+        if not run(kernels_contrast.compare, tables.trie, tables.fans, stacks, more, less, held, free, NEAR):
             return None
         return less[1 : 1 + less[0]].copy()
 

@@ -14,18 +14,7 @@ import numpy as np
 
 from healfsa.automaton.kernels import column_step, transition
 from healfsa.automaton.kernels_compile import compiler_for
-from healfsa.automaton.kernels_memory import (
-    CLASS_OF,
-    K_CONCAT,
-    K_REPEAT,
-    KIND,
-    NODE,
-    NODES,
-    ROW,
-    ROWS,
-    WIDTH,
-    A,
-)
+from healfsa.automaton.kernels_memory import CLASS_OF, NODE, NODES, ROW, ROWS, WIDTH
 from healfsa.vocab.kernels import P_FIRST, P_LABEL, P_ORDER, P_SKIP, child
 
 _, kernel = compiler_for("automaton", "vocab", "index")
@@ -34,10 +23,7 @@ READ = "Array(int32, 1, 'C', True, aligned=True)"
 BYTES = "Array(uint8, 1, 'C', True, aligned=True)"
 U = np.uint64
 WHOLE = 1 << 30  # for `thick`: put nothing off
-THICK = 1500  # trie nodes: below a node with more of them a walk is no small matter
-TOO_WIDE = 1 << 40  # more than any number of tokens
 FANS = 513  # words before the pairs of `fan_out`
-LETTERS = np.frombuffer(b"qzxjkvwyQZXJK_ ", dtype=np.uint8)  # names seldom begin with these
 BITS = np.array([1 << j if j < 31 else -(1 << 31) for j in range(32)], dtype=np.int32)
 
 
@@ -92,19 +78,6 @@ def walk(memory, trie, stack, found, later, state, start, thick):
             return int(n)
 
 
-@kernel("int64(int32[::1], int32[::1], int64)")
-def is_hinted(memory, hints, state):
-    """Return 1 when `state` is a loop over one of the parts in `hints` (their number, then the parts), else 0."""
-    at = memory[NODES] + state * NODE
-    if memory[at] & KIND == K_CONCAT:
-        at = memory[NODES] + memory[at + A] * NODE
-    if memory[at] & KIND == K_REPEAT:
-        for i in range(1, hints[0] + 1):
-            if memory[at + A] == hints[i]:
-                return 1
-    return 0
-
-
 @kernel(f"int64({READ}, int32[::1])")
 def fan_out(trie, fans):
     """Write the trie's first two levels side by side to int32[FANS + 2 * 65536]; return how many words they need.
@@ -124,164 +97,6 @@ def fan_out(trie, fans):
                 n += 2
             node = behind
     fans[512] = n
-    return n
-
-
-@kernel(f"int64(int32[::1], {READ}, {READ}, int32[::1], int32[::1], int32[::1], int64, int64, int64)")
-def stroll(memory, trie, fans, stack, found, hints, state, budget, inside):
-    """Do what `walk` does from the root, as long as it is short: else return TOO_WIDE.
-
-    It is not short for a loop over one of the parts in `hints`, when more than `budget` live nodes are met, or more
-    than `inside` of them below one node that is thick (has THICK nodes below it). The nodes of the first two levels
-    have many neighbours far apart in memory, so of them (see `fan_out`) only those that are alive are looked at.
-    """
-    if is_hinted(memory, hints, state) != 0:
-        return TOO_WIDE
-    label, skip, first, order = U(trie[P_LABEL]), U(trie[P_SKIP]), U(trie[P_FIRST]), U(trie[P_ORDER])
-    rows, width, nodes = U(memory[ROWS]), U(memory[WIDTH]), U(memory[NODES] + ROW)
-    n, thick, left, top = U(0), U(0), 0, state
-    stack[0] = state
-    for byte in range(256):
-        node, fan, last_fan = U(fans[byte]), U(fans[256 + byte]), U(fans[257 + byte])
-        column = U(memory[U(CLASS_OF) + U(byte)])
-        over = step_at(memory, nodes, rows, width, top, column) if node > U(0) else 0
-        if over < 0:
-            return over
-        stop = node + U(1) if over > 0 else node
-        while node < stop:
-            word = U(trie[label + node])
-            column = U(memory[U(CLASS_OF) + (word & U(255))])
-            above = stack[(word >> U(8)) - U(1)]
-            state = step_at(memory, nodes, rows, width, above, column)
-            if state < 0:
-                return state
-            behind = U(trie[skip + node])
-            if state == 0:
-                node = behind
-            else:
-                stack[word >> U(8)] = state
-                rank, last = U(trie[first + node]), U(trie[first + node + U(1)])
-                while rank < last:
-                    found[n] = trie[order + rank]
-                    n += U(1)
-                    rank += U(1)
-                budget -= 1
-                if node >= thick and behind > node + U(THICK):
-                    thick, left = behind, inside
-                left -= 1 if node < thick else 0
-                if budget < 0 or left < 0:
-                    return TOO_WIDE
-                node += U(1)
-            while node >= stop and fan < last_fan:  # on to the next living node of the second level
-                column = U(memory[U(CLASS_OF) + U(fans[fan])])
-                below = step_at(memory, nodes, rows, width, over, column)
-                if below < 0:
-                    return below
-                if below > 0:
-                    node = U(fans[fan + U(1)])
-                    stop = U(trie[skip + node])
-                fan += U(2)
-    return int(n)
-
-
-@kernel("int64(int32[::1], int64)")
-def model_of(memory, state):
-    """Return the state to which most letters lead and which they then do not leave, or 0; never `state` itself."""
-    for i in range(LETTERS.size // 2 + 1):
-        model = transition(memory, state, LETTERS[i])
-        if model < 0:
-            return model
-        votes = 0
-        for k in range(LETTERS.size):
-            after = transition(memory, state, LETTERS[k])
-            back = transition(memory, model, LETTERS[k]) if model > 0 and after == model else after
-            if after < 0 or back < 0:
-                return min(after, back)
-            votes += 1 if after == model and back == model else 0
-        if model != state and model > 0 and 2 * votes > LETTERS.size:
-            return model
-    return 0
-
-
-@kernel(f"int64(int32[::1], {READ}, {READ}, int32[:, ::1], int32[::1], int32[::1], int64, int64, int64)")
-def compare(memory, trie, fans, stacks, more, less, state, model, budget):
-    """Compare the tokens of `state` with those of the state `model`; return 1, or 0 where it is too much.
-
-    `more` receives their number and then the tokens that only `state` allows, `less` the tokens that it surely does
-    not allow while `model` may. Subtrees in front of which both are in one state are not looked at.
-    """
-    label, skip, first, order = U(trie[P_LABEL]), U(trie[P_SKIP]), U(trie[P_FIRST]), U(trie[P_ORDER])
-    rows, width, nodes = U(memory[ROWS]), U(memory[WIDTH]), U(memory[NODES] + ROW)
-    n, m = 0, 0
-    stacks[0, 0], stacks[1, 0] = state, model
-    for byte in range(256):
-        node, fan, last_fan = U(fans[byte]), U(fans[256 + byte]), U(fans[257 + byte])
-        stop = node + U(1) if node > U(0) else node
-        while node < stop:
-            budget -= 1
-            word = U(trie[label + node])
-            above, column = (word >> U(8)) - U(1), U(memory[U(CLASS_OF) + (word & U(255))])
-            one, two = stacks[0, above], stacks[1, above]
-            one = step_at(memory, nodes, rows, width, one, column)
-            two = step_at(memory, nodes, rows, width, two, column) if two > 0 else two
-            if one < 0 or two < 0:
-                return min(one, two)
-            behind = U(trie[skip + node])
-            if one != two and (one == 0 or two == 0):
-                rank, last = U(trie[first + node]), U(trie[first + (behind if one == 0 else node + U(1))])
-                while rank < last:
-                    if one == 0:
-                        m += 1
-                        less[m] = trie[order + rank]
-                    else:
-                        n += 1
-                        more[n] = trie[order + rank]
-                    rank += U(1)
-            stacks[0, word >> U(8)], stacks[1, word >> U(8)] = one, two
-            is_done = one == two or one == 0
-            node = behind if is_done else node + U(1)
-            fan = last_fan if is_done and above == U(0) else fan
-            while node >= stop and fan < last_fan:  # on to the next node of the second level where the two differ
-                one, two, column = stacks[0, 1], stacks[1, 1], U(memory[U(CLASS_OF) + U(fans[fan])])
-                one = step_at(memory, nodes, rows, width, one, column)
-                two = step_at(memory, nodes, rows, width, two, column) if two > 0 else two
-                if one < 0 or two < 0:
-                    return min(one, two)
-                if one != two:
-                    node = U(fans[fan + U(1)])
-                    stop = U(trie[skip + node])
-                fan += U(2)
-            if budget < 0:
-                return 0
-    more[0], less[0] = n, m
-    return 1
-
-
-@kernel(f"int64(int32[::1], {READ}, {READ}, int32[:, ::1], int32[::1], int32[::1], int64, int64)")
-def contrast(memory, trie, fans, stacks, more, less, state, budget):
-    """Compare `state` with its model; return twice the model (0: none), and one more where that came to its end."""
-    model = model_of(memory, state)
-    if model <= 0:
-        return model
-    done = compare(memory, trie, fans, stacks, more, less, state, model, budget)
-    return done if done < 0 else 2 * model + done
-
-
-@kernel(f"int64({READ}, {READ}, uint8[::1], int32[::1])")
-def put_together(listed, less, marks, more):
-    """Write those of `listed` that are not in `less` behind the tokens in `more` (see `compare`); return their number.
-
-    `marks` (one a token id) is all zero.
-    """
-    n = more[0]
-    for k in range(1, 1 + less[0]):
-        marks[less[k]] = 1
-    for k in range(listed.size):
-        if marks[listed[k]] == 0:
-            n += 1
-            more[n] = listed[k]
-    for k in range(1, 1 + less[0]):
-        marks[less[k]] = 0
     return n
 
 

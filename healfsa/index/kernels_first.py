@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from healfsa.automaton.kernels import accepting
 from healfsa.automaton.kernels_memory import FAILURES, NODE, NODES, REMEMBERS
-from healfsa.index.kernels import READ, TOO_WIDE, contrast, kernel, stroll
+from healfsa.index.kernels import READ, kernel
+from healfsa.index.kernels_contrast import contrast
 from healfsa.index.kernels_split import split
+from healfsa.index.kernels_stroll import TOO_WIDE, stroll
 
 NOT_PLAIN, APART = 1 << 42, 1 << 43  # answers of `listed` that are no number of tokens
 
@@ -31,10 +33,10 @@ def apart(memory, trie, fans, stacks, more, less, pieces, state, budget):
 
 
 @kernel(
-    f"int64(int32[::1], {READ}, {READ}, int32[:, ::1], int32[::1], int32[::1], int32[:, ::1], int64, int64,"
+    f"int64(int32[::1], {READ}, {READ}, int32[:, ::1], int32[::1], int32[::1], int32[:, ::1], uint8[::1], int64, int64,"
     f" int32[::1], {READ}, int64, int64)"
 )
-def listed(memory, trie, fans, stacks, found, less, pieces, state, budget, hints, ending, nodes, inside):
+def listed(memory, trie, fans, stacks, found, less, pieces, marks, state, budget, hints, ending, nodes, inside):
     """Write a whole row to `found`: what `stroll` finds, and `ending` where the text may end; return their number.
 
     NOT_PLAIN where there is more to a row than that: a state that remembers, searches that were cut. Where there is too
@@ -42,7 +44,7 @@ def listed(memory, trie, fans, stacks, found, less, pieces, state, budget, hints
     """
     if memory[memory[NODES] + state * NODE] & REMEMBERS != 0:
         return NOT_PLAIN
-    n = stroll(memory, trie, fans, stacks[0], found, hints, state, nodes, inside)
+    n = stroll(memory, trie, fans, stacks[0], marks, found, hints, state, nodes, inside)
     if n == TOO_WIDE:
         answer = apart(memory, trie, fans, stacks, found, less, pieces, state, budget)
         return answer if answer < 0 else APART + 2 * answer + (1 if accepting(memory, state) else 0)

@@ -33,8 +33,9 @@ from healfsa.automaton.kernels_memory import (
     B,
     C,
 )
-from healfsa.index.kernels import BYTES, READ, U, kernel, step_at, stroll
+from healfsa.index.kernels import BYTES, READ, U, kernel, step_at
 from healfsa.index.kernels_split import child_of
+from healfsa.index.kernels_stroll import stroll
 from healfsa.vocab.kernels import P_FIRST, P_LABEL, P_ORDER, P_SKIP
 
 PAIRS = 2000  # pairs of states that are looked at before an overlap is taken for granted
@@ -353,10 +354,10 @@ def weight_of(trie, starts, nodes, live):
 
 
 @kernel(
-    f"int64(int32[::1], {READ}, {READ}, {READ}, int32[::1], int64, int64, int64, int32[::1], int32[::1], int32[::1],"
-    f" int64, int64)"
+    f"int64(int32[::1], {READ}, {READ}, {READ}, int32[::1], uint8[::1], int64, int64, int64, int32[::1], int32[::1],"
+    f" int32[::1], int64, int64)"
 )
-def leave(memory, trie, fans, endings, stack, part, rest, heaviest, alive, found, hints, nodes, inside):
+def leave(memory, trie, fans, endings, stack, marks, part, rest, heaviest, alive, found, hints, nodes, inside):
     """Do what `ways_out` does, and what `stroll` does for `rest`; return the one and the other, `SHIFT` bits apart.
 
     MOST where `rest` is too wide for a stroll.
@@ -364,5 +365,5 @@ def leave(memory, trie, fans, endings, stack, part, rest, heaviest, alive, found
     n = ways_out(memory, endings, stack, part, rest, heaviest, alive)
     if n < 0 or n >= TOO_HEAVY:
         return n
-    short = stroll(memory, trie, fans, stack, found, hints, rest, nodes, inside)
+    short = stroll(memory, trie, fans, stack, marks, found, hints, rest, nodes, inside)
     return short if short < 0 else n << SHIFT | min(short, MOST)

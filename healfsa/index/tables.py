@@ -117,8 +117,8 @@ class Tables:
             local.lists = np.zeros((2, trie.n_nodes + 2), dtype=np.int32)
             local.rounds = np.zeros((2, trie.n_nodes + 2), dtype=np.uint8)
             pieces = np.zeros((2, PIECES), dtype=np.int32)
-            local.first = self.trie, self.fans, local.stacks, *local.lists, pieces
             local.marks = np.zeros(self.vocabulary.size, dtype=np.uint8)
+            local.first = self.trie, self.fans, local.stacks, *local.lists, pieces, local.marks
             local.known, local.owner = np.zeros(kernels_sets.STRIDE * (ENTRIES + 1), dtype=np.int32), None
             local.steps = np.zeros(kernels_alike.STEPS + kernels_alike.ANSWER * kernels_alike.ANSWERS, dtype=np.int32)
             local.far = np.zeros(kernels_far.SIZE, dtype=np.int32)

@@ -22,11 +22,13 @@ from healfsa.automaton.kernels_memory import EMPTY
 from healfsa.index import (
     kernels,
     kernels_alike,
+    kernels_contrast,
     kernels_far,
     kernels_first,
     kernels_loops,
     kernels_sets,
     kernels_split,
+    kernels_stroll,
 )
 from healfsa.index.loops import NOT_YET, Exits, Key, Loop, describe, loop_of
 from healfsa.index.rows import DENSE_ABOVE, Row
@@ -105,9 +107,9 @@ class Wide:
     def quickly(self, state: int) -> np.ndarray | None:
         """Return the text tokens allowed in `state` (in scratch memory) where a short walk finds them, else None."""
         stack, found, _ = self._tables.scratch()
-        trie, fans = self._tables.trie, self._tables.fans
-        count = self._automaton.run(kernels.stroll, trie, fans, stack, found, self._hints, state, QUICK, INSIDE)
-        return None if count == kernels.TOO_WIDE else found[:count]
+        args = self._tables.trie, self._tables.fans, stack, self._tables.scratch_marks(), found, self._hints
+        count = self._automaton.run(kernels_stroll.stroll, *args, state, QUICK, INSIDE)
+        return None if count == kernels_stroll.TOO_WIDE else found[:count]
 
     def listed(self, state: int, ending: np.ndarray) -> int:
         """Write the row of `state` to the scratch memory in one call; return its length, or why it is not done."""
@@ -121,10 +123,10 @@ class Wide:
         """
         arrays = self._tables.scratch_first()
         if answer is None:
-            answer = self._automaton.run(kernels_first.apart, *arrays, state, DIFFERENT)
+            answer = self._automaton.run(kernels_first.apart, *arrays[:-1], state, DIFFERENT)
         if answer & 1:
             return self._by_comparison(answer >> 1)
-        parts = arrays[-1][1, : (answer >> 1) * kernels_split.PIECE].reshape(-1, kernels_split.PIECE).tolist()
+        parts = arrays[-2][1, : (answer >> 1) * kernels_split.PIECE].reshape(-1, kernels_split.PIECE).tolist()
         loops = [self._ready(part, rest) for _, part, _, _, rest in parts]
         if not any(loops):
             return self._from_afar(state)
@@ -291,8 +293,8 @@ class Wide:
         return row
 
     def _changed(self, row: Row, more: np.ndarray, less: np.ndarray) -> Found:
-        """Return the tokens of `row`, changed as `kernels.compare` says; in scratch memory."""
-        n = 1 + kernels.put_together(row.tokens, less, self._tables.scratch_marks(), more)
+        """Return the tokens of `row`, changed as `kernels_contrast.compare` says; in scratch memory."""
+        n = 1 + kernels_contrast.put_together(row.tokens, less, self._tables.scratch_marks(), more)
         missing = less[1 : 1 + less[0]]
         missing = np.concatenate([row.missing, missing]) if len(row.missing) else missing
         return Found([row.base] if len(row.base) else [], [more[1:n]], missing)
@@ -326,8 +328,9 @@ class Wide:
         """Ask for the short walk from `rest` as well: where a loop may be left at once, that is a piece too."""
         tables = self._tables
         stacks, alive, found = tables.scratch_pair()
-        args = tables.trie, tables.fans, loop.endings, stacks[0], part, rest, HEAVY, alive, found
-        count = self._automaton.run(kernels_loops.leave, *args, self._hints, QUICK, INSIDE)
+        arrays = tables.trie, tables.fans, loop.endings, stacks[0], tables.scratch_marks()
+        args = part, rest, HEAVY, alive, found, self._hints, QUICK, INSIDE
+        count = self._automaton.run(kernels_loops.leave, *arrays, *args)
         if count >= kernels_loops.TOO_HEAVY:
             return None if count == kernels_loops.OVERLAPPING else TOO_MANY
         short = count & kernels_loops.MOST
