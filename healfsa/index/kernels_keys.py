@@ -14,18 +14,24 @@ import numpy as np
 from healfsa.automaton.kernels_members import is_meant
 from healfsa.automaton.kernels_memory import NODE, NODES, POOL, A, B
 from healfsa.automaton.kernels_texts import after_text, behind_key, letter_of, text_at
-from healfsa.index.kernels import READ, WHOLE, kernel, walk
-from healfsa.vocab.kernels import P_FIRST, P_ORDER, P_SKIP, child
+from healfsa.index.kernels import READ, WHOLE, U, kernel, walk
+from healfsa.vocab.kernels import P_FIRST, P_LABEL, P_ORDER, P_SKIP, child
 
 UNFIT = -(1 << 40)  # answer of `list_keys`, below any status
 
 
 @kernel(f"int64({READ}, {READ}, int64, int64)")
 def child_at(trie, fans, node, byte):
-    """Return the child of `node` along `byte`, or -1; that of the root from its table (see `fan_out`)."""
+    """Return the child of `node` along `byte`, or -1; on the first two levels from their tables (see `fan_out`)."""
     if node == 0:
         return fans[byte] if fans[byte] > 0 else -1
-    return child(trie, np.int32(node), np.uint8(byte))
+    word = trie[trie[P_LABEL] + node]
+    if word >> 8 > 1:
+        return child(trie, np.int32(node), np.uint8(byte))
+    fan, last = U(fans[256 + (word & 255)]), U(fans[257 + (word & 255)])
+    while fan < last and fans[fan] < byte:
+        fan += U(2)
+    return fans[fan + U(1)] if fan < last and fans[fan] == byte else -1
 
 
 @kernel(f"int64({READ}, uint8[::1], int32[::1], int64, int64)")
