@@ -84,4 +84,17 @@ def missing() -> Vocabulary:
     return plain(signs + words, [], ["<end>", "<tool>"])
 
 
-ALL = {f.__name__: f for f in (byte_level, sentencepiece_like, toy, inner, missing)}
+@lru_cache
+def doubled() -> Vocabulary:
+    """All 256 bytes, and most of ASCII once more: there are more tokens than trie nodes."""
+    vocab = {"<unk>": 0, "<s>": 1, "</s>": 2} | {f"<0x{b:02X}>": b + 3 for b in range(256)}
+    for code in range(33, 127):
+        vocab[chr(code)] = len(vocab)
+    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=[], byte_fallback=True, fuse_unk=True, unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.Replace(" ", "▁")
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+    tokenizer.add_special_tokens([AddedToken(t, special=True) for t in ("<unk>", "<s>", "</s>")])
+    return Vocabulary.from_tokenizer(tokenizer, eos_ids=[2])
+
+
+ALL = {f.__name__: f for f in (byte_level, sentencepiece_like, toy, inner, missing, doubled)}

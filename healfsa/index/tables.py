@@ -114,8 +114,9 @@ class Tables:
         except AttributeError:
             trie, local = self.vocabulary.trie, self._local
             local.stacks = np.zeros((3, trie.deepest + 2), dtype=np.int32)
-            local.lists = np.zeros((2, trie.n_nodes + 2), dtype=np.int32)
-            local.rounds = np.zeros((2, trie.n_nodes + 2), dtype=np.uint8)
+            room = max(trie.n_nodes, len(trie.order)) + 2  # several tokens may have the same bytes
+            local.lists = np.zeros((2, room), dtype=np.int32)
+            local.rounds = np.zeros((2, room), dtype=np.uint8)
             pieces = np.zeros((2, PIECES), dtype=np.int32)
             local.marks = np.zeros(self.vocabulary.size, dtype=np.uint8)
             local.first = self.trie, self.fans, local.stacks, *local.lists, pieces, local.marks
