@@ -17,6 +17,7 @@ from healfsa.automaton.kernels_texts import after_text, behind_key, letter_of, t
 from healfsa.index.kernels import READ, WHOLE, U, kernel, walk
 from healfsa.vocab.kernels import P_FIRST, P_LABEL, P_ORDER, P_SKIP, child
 
+LATER = 2  # words for `walk` to say that nothing was put off
 UNFIT = -(1 << 40)  # answer of `list_keys`, below any status
 
 
@@ -49,7 +50,7 @@ def add_new(trie, marks, found, n, node):
 @kernel(f"int64(int32[::1], {READ}, int32[::1], uint8[::1], int32[::1], int64, int64, int64)")
 def add_behind(memory, trie, stack, marks, found, n, node, state):
     """Write the tokens below `node` that `state` can read to `found` from `n` on, unless they are marked."""
-    count = walk(memory, trie, stack, found[n:], found[found.size - 2 :], state, node, WHOLE)
+    count = walk(memory, trie, stack, found[n:], found[found.size - LATER :], state, node, WHOLE)
     if count < 0:
         return count
     for k in range(n, n + count):
@@ -86,7 +87,10 @@ def list_keys(memory, trie, fans, stack, marks, found, n, key, start, thick):
             rest = after_text(memory, rest)
             literal = text_at(memory, rest)
         if node >= 0 and trie[trie[P_SKIP] + node] > node + 1:
-            state = behind_key(memory, key, i, rest) if trie[trie[P_SKIP] + node] - node <= thick else UNFIT
+            behind = trie[trie[P_SKIP] + node]
+            more = n + trie[trie[P_FIRST] + behind] - trie[trie[P_FIRST] + node]  # with those that are there already
+            fits = behind - node <= thick and more <= found.size - LATER
+            state = behind_key(memory, key, i, rest) if fits else UNFIT
             grown = add_behind(memory, trie, stack, marks, found, n, node, state) if state > 0 else state
             status, n = min(grown, 0), (grown if grown > 0 else n)
     for k in range(first, n):
