@@ -129,6 +129,13 @@ def test_closed_objects() -> None:
     assert accepts(closed, '{"a":1,"b":1}', merged) and not accepts(closed, '{"a":1,"c":1}', merged)
 
 
+def test_what_is_refused_is_not_closed() -> None:
+    listed = {'a"': {}, "ab": {}, "a b": {"enum": []}, "abcd": {"type": "null"}}
+    texts = {"additionalProperties": {"type": "object"}, "dependentRequired": {"abcd": ["1"]}}
+    schema = {"oneOf": [{}, texts, {"properties": listed, "dependentSchemas": {"/": {"required": ["b2"]}}}]}
+    assert not accepts(Style(additional="closed"), '{"":[]}', schema)  # two of them match
+
+
 def test_order_of_merged_schemas_does_not_clash() -> None:
     schema = {"allOf": [{"properties": {"a": {}, "b": {}}}, {"properties": {"b": {}, "c": {}}, "required": ["c", "a"]}]}
     assert accepts(None, '{"a":1,"b":2,"c":3}', schema)

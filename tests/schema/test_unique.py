@@ -29,6 +29,8 @@ ITEMS = {
     "lists": {"type": "array", "items": TEXT, "uniqueItems": True},
     "few or endless": {"anyOf": [{"enum": ["a", "b"]}, {"type": "integer"}]},
 }
+LIST, CLOSED = {"type": "array"}, {"type": "object", "additionalProperties": False}
+DEAD = {"type": "object", "required": ["x"], "properties": {"x": {"allOf": [TEXT, NUMBER]}}}
 VALUES = ["a", "b", "ab", "é", "", 1, 1.0, 2, 10, 0, -0.0, 0.5, True, False, None, [], ["a"], ["a", "b"], ["b", "a"],
           {}, {"id": "a"}, {"id": "a", "k": "x"}, {"k": "x", "id": "a"}, {"id": "b"},
           {"id": 1}, {"id": 1.0}]  # fmt: skip
@@ -137,6 +139,8 @@ def test_a_prefix_of_few_values() -> None:
         (unique(TEXT, contains={"const": "a"}), "#/uniqueItems"),
         (unique({"type": "array", "maxItems": 1, "items": {"type": "boolean"}}), "#/uniqueItems"),
         ({"type": "array", "prefixItems": [TEXT], "uniqueItems": True}, "#/uniqueItems"),
+        (unique({"type": "object", "properties": {"a": {"const": 1}}, "additionalProperties": DEAD}), "#/uniqueItems"),
+        (unique({"properties": {"a": {"prefixItems": [DEAD], "minItems": 1, **LIST}}, **CLOSED}), "#/uniqueItems"),
     ],
 )
 def test_what_is_refused(schema, pointer) -> None:

@@ -12,6 +12,7 @@ Not here: the meaning of formulas (see compiler.py), single strings and numbers.
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +26,7 @@ from healfsa.grammar.json_schema.numbers import Numbers
 from healfsa.grammar.json_schema.objects import Family, Objects
 from healfsa.grammar.json_schema.shapes import EVERYTHING, Shape
 from healfsa.grammar.json_schema.strings_text import StringText
-from healfsa.grammar.json_schema.text import Writer
+from healfsa.grammar.json_schema.text import Writer, writer_of
 
 MOST_INDENTED = 24
 """Levels that the pretty style writes: each level is a language of its own there."""
@@ -48,6 +49,7 @@ class Emitter:
         """Arrays of different items, with the place that asks for them, and whether there are surely endlessly many
         items; None: none are written."""
         self._comparable: Emitter | None = None
+        self._opened: Emitter | None = None
         self._values: dict[tuple, ex.Expression] = {}
         self._objects: dict[tuple, ex.Expression] = {}
 
@@ -64,7 +66,7 @@ class Emitter:
     def forget(self) -> None:
         """Begin anew, and write no arrays of different items."""
         self.forget_direct()
-        self.distincts = self._comparable = None
+        self.distincts = self._comparable = self._opened = None
 
     def document(self, node: Node) -> ex.Expression:
         """Return the texts of whole documents."""
@@ -169,7 +171,8 @@ class Emitter:
         """Return the texts of the arrays in `facts`."""
         parts = [self._items(facts, depth, ordered)]
         for aside in facts.asides:
-            other = ex.choice(*(self.array(f, depth, False) for f in aside.facts))
+            writer = self if aside.positive else self.opened()
+            other = ex.choice(*(writer.array(f, depth, False) for f in aside.facts))
             parts.append(other if aside.positive else ex.complement(other))
         return ex.both(*parts)
 
@@ -232,6 +235,12 @@ class Emitter:
             self._comparable = Comparable(self) if every else self
         return self._comparable
 
+    def opened(self) -> Emitter:
+        """Return the emitter of what is refused: to close objects there would let through what they refuse."""
+        if self._opened is None:
+            self._opened = Opened(self) if self.writer.style.additional == "closed" else self
+        return self._opened
+
     def different(
         self, facts: Arrays, item: ex.Expression, comma: ex.Expression, least: int, most: int | None, same: Any
     ) -> ex.Distinct:
@@ -258,7 +267,8 @@ class Emitter:
             return joint
         parts = [self._members(facts, depth, ordered)]
         for aside in facts.asides:
-            other = ex.choice(*(self.object(f, depth, False) for f in aside.facts))
+            writer = self if aside.positive else self.opened()
+            other = ex.choice(*(writer.object(f, depth, False) for f in aside.facts))
             parts.append(other if aside.positive else ex.complement(other))
         return ex.both(*parts)
 
@@ -334,8 +344,18 @@ class Comparable(Emitter):
     def __init__(self, base: Emitter) -> None:
         vars(self).update(vars(base))
         self.direct, self._values, self._objects = None, {}, {}
-        self._comparable = self
+        self._comparable, self._opened = self, None
 
     def number(self, facts: Numbers) -> ex.Expression:
         """Return the texts of the numbers in `facts`."""
         return numerals.comparable(facts, self.writer.style)
+
+
+class Opened(Emitter):
+    """Writes what stands under a complement: additional members as the schema says, whatever the style."""
+
+    def __init__(self, base: Emitter) -> None:
+        vars(self).update(vars(base))
+        self.writer = writer_of(replace(base.writer.style, additional="standard"))
+        self.direct, self._values, self._objects = None, {}, {}
+        self._comparable = self._opened = None

@@ -125,8 +125,11 @@ def _beginnings(facts: Arrays, emitter: Any) -> list[tuple[Node, ...]] | None:
     ]
 
 
-def surely_endless(meaning: Any, node: Node, depth: int = 6) -> bool:
-    """Say whether the shape of `node` shows that endlessly many values fit, if any do; `meaning` is the compiler."""
+def surely_endless(meaning: Any, node: Node, depth: int = 6, lives: bool = True) -> bool:
+    """Say whether the shape of `node` shows that endlessly many values fit; `meaning` is the compiler.
+
+    Where it `lives` (is known to have a value, or nobody asks), "endlessly many, if any" is enough.
+    """
     if node is FALSE or depth == 0:
         return False
     shape = meaning.shape(node)
@@ -134,15 +137,19 @@ def surely_endless(meaning: Any, node: Node, depth: int = 6) -> bool:
         return True
     if any(f.only is None and not f.not_steps and (f.low is None or f.high is None) for f in shape.numbers):
         return True
-    if any(f.most is None and not f.contains and not f.asides and f.rest is TRUE for f in shape.arrays):
-        return True
+    for lists in shape.arrays:
+        whole = lists.most is None and not lists.contains and not lists.asides and lists.rest is TRUE
+        if whole and (lives or not lists.prefix):
+            return True
     for facts in shape.objects:
         if facts.asides or facts.most is not None:
             continue
-        if any(surely_endless(meaning, part, depth - 1) for _, part in facts.listed):
-            return True
+        endless = {name for name, part in facts.listed if surely_endless(meaning, part, depth - 1, False)}
+        if not (lives or facts.required <= endless):
+            continue
         closed = meaning.writer.style.additional == "closed" and facts.implicit
-        if not closed and any(f.node is not FALSE and not f.tests for f in facts.families):
+        families = () if closed else [f.node for f in facts.families if not f.tests]
+        if endless or any(surely_endless(meaning, family, depth - 1, False) for family in families):
             return True
     return False
 
