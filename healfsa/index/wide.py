@@ -160,11 +160,11 @@ class Wide:
     def _from_afar(self, state: int) -> Named:
         """Return the tokens of `state` by those of the state without its far bounds, which many states share."""
         tables = self._tables
-        far = self._far(state, LONG)
+        far, longest = self._far(state)
         if far == state:
             return None, lambda: self._whole_row(state)
         base = self._keep(("far", far), lambda: self._words_of(far))
-        if self._far(state, tables.vocabulary.trie.deepest) == far:  # no token at all is too long
+        if longest >= tables.vocabulary.trie.deepest:  # no token at all is too long
             return (self._here, far), lambda: Found([base])
         longer = tables.longest
         states = tables.scratch_pair()[1][: len(longer)]
@@ -172,11 +172,12 @@ class Wide:
         missing = longer[states == 0]
         return (self._here, far, missing.tobytes()), lambda: Found([base], missing=missing)
 
-    def _far(self, state: int, longest: int) -> int:
-        """Return the state without the bounds that tokens of up to `longest` bytes cannot reach."""
+    def _far(self, state: int) -> tuple[int, int]:
+        """Return the state without the bounds that tokens of LONG bytes cannot reach, and what tokens cannot either."""
         queue = self._tables.scratch_far(self)
         queue[kernels_far.LOWEST] = kernels_far.NOWHERE
-        return self._automaton.run(kernels_far.far_of, state, longest, queue, 0, 0)
+        far = self._automaton.run(kernels_far.far_of, state, LONG, queue, 0, 0)
+        return far, int(queue[kernels_far.LOWEST])
 
     def _words_of(self, state: int) -> np.ndarray:
         found = self._whole_row(state)
