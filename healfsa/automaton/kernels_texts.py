@@ -10,19 +10,17 @@ Not here: tables (kernels_members), the next state by a byte (kernels_derive), t
 from __future__ import annotations
 
 from healfsa.automaton.kernels_choice import make_choice
-from healfsa.automaton.kernels_live import decide_in_walk
+from healfsa.automaton.kernels_live import decide, decide_in_walk
 from healfsa.automaton.kernels_members import (
-    AFTER,
     EXCEPT,
-    M_COUNT,
     T_COUNT,
+    T_EXTRA,
     T_SEPARATOR,
     all_alive,
-    behind_left,
     entries_of,
     is_meant,
     is_text,
-    members_without,
+    member_at,
     pool_of,
     put_member,
 )
@@ -37,8 +35,11 @@ from healfsa.automaton.kernels_memory import (
     LIVENESS,
     NODE,
     NODES,
+    NOTHING,
     NULLABLE,
     POOL,
+    SEARCH_LIMIT,
+    VISITED,
     WORK_USED,
     A,
     B,
@@ -47,9 +48,10 @@ from healfsa.automaton.kernels_memory import (
     signed,
 )
 from healfsa.automaton.kernels_nodes import make_concat, make_literal, word_of
-from healfsa.automaton.kernels_rows import YES, glance
+from healfsa.automaton.kernels_rows import NO, YES, glance, mark
 
 OTHER, TEXTS, EXTRA = 0, 1, 2  # of `sort_of_key`
+EASY = 2000  # visits of a search that is no trouble
 
 
 @kernel("int64(int32[::1], int64)")
@@ -62,18 +64,25 @@ def settled(memory, node):
 
 
 @kernel("int64(int32[::1], int64)")
-def parts_are_alive(memory, choices):
-    """Return 1 when all members of the template of `choices`, the separator and the extra are alive, 0, or a status."""
-    content = pool_of(memory, choices)
-    template = memory[POOL] + memory[content]
+def parts_are_alive(memory, template):
+    """Return 1 when all members of a template (its place), the separator and the extra are alive, 0, or a status.
+
+    Asked once: the table of all members remembers it. What takes long to decide counts as not alive, here only.
+    """
     entries = entries_of(memory, template)
     if (word_of(memory, entries) | word_of(memory, memory[template + T_SEPARATOR])) & BOOLEAN == 0:
         return 1
-    if word_of(memory, entries) & LIVENESS == 0:  # whoever asks for one MEMBERS asks all parts
-        members = members_without(memory, content, -1, memory[behind_left(memory, choices) + M_COUNT] + 1, AFTER)
-        members = members if members < 0 else settled(memory, members)
-        if members < 0:
-            return members
+    i, n, worst = 0, memory[template + T_COUNT], YES
+    while i < n + 2 and worst == YES and word_of(memory, entries) & LIVENESS == 0:
+        node = memory[template + (T_SEPARATOR if i == n else T_EXTRA)] if i >= n else member_at(memory, template, i)
+        if node != NOTHING or i == n:
+            memory[VISITED] = max(memory[SEARCH_LIMIT] - EASY, 0)
+            worst = decide(memory, node, 0)
+        i += 1
+    if worst < 0:
+        return worst
+    if i > 0:
+        mark(memory, entries, YES if worst == YES else NO)
     return 1 if all_alive(memory, template) else 0
 
 
@@ -88,12 +97,12 @@ def sort_of_key(memory, node):
     if memory[at] & KIND != K_KEY or memory[at] & BEGUN != 0:
         return OTHER
     choices, entries = memory[at + A], memory[NODES] + memory[at + B] * NODE
-    alive = parts_are_alive(memory, choices)
+    template = memory[POOL] + memory[pool_of(memory, choices)]
+    alive = parts_are_alive(memory, template)
     if alive > 0:
         alive = settled(memory, memory[at + C])
     if alive <= 0:
         return alive if alive < 0 else OTHER
-    template = memory[POOL] + memory[pool_of(memory, choices)]
     place, stop, sort = memory[entries + A], memory[entries + A] + memory[entries + B], OTHER
     while place < stop:
         i, rest = memory[memory[POOL] + place], memory[memory[POOL] + place + 1]
