@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from healfsa.index.tables import Tables
 
 STAMP = fingerprint(("automaton", "vocab", "index"))  # another version of the kernels makes its own files
+LAYOUT = 2  # of the arrays of a loop; another one makes its own files, too
 SELDOM, OFTEN = 2, 8  # how many grammars have a part before its sets are looked for on the disk, before they are made
 NARROW = 1500  # trie nodes: below a part with fewer of them a plain walk is as fast
 DESCRIPTION = 1 << 15  # words of the longest structure that is looked up
@@ -48,8 +49,10 @@ class Loop:
 
     Parameters
     ----------
-    words : int
-        int32 words of a row.
+    full : int32[words]
+        The row of all tokens that never leave.
+    most : int32[1]
+        The greatest number of rounds that a token begins, or has behind it when it leaves.
     staying, until : int32[n], int32[257]
         The tokens that never leave, and how many of them begin so many rounds or fewer; those come first.
     starts, nodes : int32[257], int32[m]
@@ -60,7 +63,7 @@ class Loop:
     Attributes
     ----------
     most : int
-        The greatest number of rounds that a token begins, or has behind it when it leaves.
+        As given.
     starts, nodes, endings
         As given.
     """
@@ -72,7 +75,8 @@ class Loop:
 
     def __init__(
         self,
-        words: int,
+        full: np.ndarray,
+        most: np.ndarray,
         staying: np.ndarray,
         until: np.ndarray,
         starts: np.ndarray,
@@ -80,12 +84,12 @@ class Loop:
         endings: np.ndarray,
         rounds: np.ndarray,
     ) -> None:
-        for array in (staying, until, starts, nodes, endings, rounds):
+        for array in (full, staying, until, starts, nodes, endings, rounds):
             array.flags.writeable = False  # as those from the disk are: both are read by the same kernels
-        self.most = max(int(np.searchsorted(until, len(staying))), int(rounds.max(initial=0)))
+        self.most = int(most[0])
         self._staying, self._until = staying, until
-        self._words = words
-        self._bases: dict[int, np.ndarray] = {}
+        self._words = len(full)
+        self._bases: dict[int, np.ndarray] = {self.most: full}
         self._exits: dict[bytes, Exits] = {}
         self._lock = threading.Lock()
         self._rounds = rounds
@@ -105,7 +109,7 @@ class Loop:
     def _make(self, rounds: int) -> np.ndarray:
         """Set the tokens with so many rounds, or take those with more from the full row, whichever are fewer."""
         n = int(self._until[rounds])
-        if rounds == self.most or 2 * n < len(self._staying):
+        if 2 * n < len(self._staying):
             words = np.zeros(self._words, dtype=np.int32)
             kernels.set_bits(words, self._staying, n)
             return words
@@ -165,14 +169,14 @@ def loop_of(automaton: Automaton, tables: Tables, part: int, key: Key, new: bool
     if kept is None and times < OFTEN:
         return NOT_YET
     arrays = kept if kept is not None else _classify(automaton, tables, part, key)
-    loop = None if arrays is None else Loop(tables.words, *arrays)
+    loop = None if arrays is None else Loop(*arrays)
     tables.keep_loop(key, loop)
     return loop
 
 
 def _file_name(tables: Tables, key: Key) -> str:
     """Return what the sets depend on, as a digest."""
-    return sha256(f"{STAMP} {tables.vocabulary.fingerprint} ".encode() + key).hexdigest()
+    return sha256(f"{LAYOUT} {STAMP} {tables.vocabulary.fingerprint} ".encode() + key).hexdigest()
 
 
 def describe(automaton: Automaton, part: int, tables: Tables) -> bytes:
@@ -200,7 +204,11 @@ def _classify(automaton: Automaton, tables: Tables, part: int, key: Key) -> tupl
     nodes, counts = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.uint8)
     kernels_loops.sort_by_rounds(staying[:count], begun[:count], until, sorted_)
     kernels_loops.sort_by_byte(tables.trie, leaving[1 : n + 1], whole[:n], n, starts, nodes, counts)
-    arrays = sorted_, until, starts, nodes, *_endings(tables, nodes, counts)
+    endings, rounds = _endings(tables, nodes, counts)
+    most = max(int(np.searchsorted(until, count)), int(rounds.max(initial=0)))
+    full = np.zeros(tables.words, dtype=np.int32)
+    kernels.set_bits(full, sorted_, count)
+    arrays = full, np.array([most], dtype=np.int32), sorted_, until, starts, nodes, endings, rounds
     if len(tables.kinds) >= store.LARGE:
         threading.Thread(target=store.save, args=(_file_name(tables, key), arrays), daemon=True).start()
     return arrays

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 import zlib
 from pathlib import Path
 
@@ -24,6 +25,7 @@ MAGIC = b"healfsa arrays 2\n"
 START = len(MAGIC) + 4  # of the part behind the checksum
 ALIGNED = 8  # bytes: where arrays begin
 KEEP = 256  # files; the least recently used ones go
+FRESH = 3600  # seconds: a file that was used so shortly ago is not marked as used again
 SUFFIX = ".arrays"
 
 
@@ -66,7 +68,8 @@ def load(name: str) -> tuple[np.ndarray, ...] | None:
     if owner != name:
         return None
     with contextlib.suppress(OSError):
-        os.utime(path)
+        if time.time() - path.stat().st_mtime > FRESH:
+            os.utime(path)
     arrays = []
     for item in items:
         dtype, _, size = item.partition(":")
