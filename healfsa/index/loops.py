@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from healfsa.automaton import Automaton
     from healfsa.index.tables import Tables
 
-STAMP = fingerprint(("automaton", "vocab", "index"))  # another version of the kernels makes its own files
-LAYOUT = 2  # of the arrays of a loop; another one makes its own files, too
+# Another version of the kernels, or of what is kept, makes its own files.
+STAMP = fingerprint(("automaton", "vocab", "index")) + sha256(Path(__file__).read_bytes()).hexdigest()[:16]
 SELDOM, OFTEN = 2, 8  # how many grammars have a part before its sets are looked for on the disk, before they are made
 NARROW = 1500  # trie nodes: below a part with fewer of them a plain walk is as fast
 DESCRIPTION = 1 << 15  # words of the longest structure that is looked up
@@ -53,8 +54,8 @@ class Loop:
         The row of all tokens that never leave.
     most : int32[1]
         The greatest number of rounds that a token begins, or has behind it when it leaves.
-    staying, until : int32[n], int32[257]
-        The tokens that never leave, and how many of them begin so many rounds or fewer; those come first.
+    begun : uint8[n]
+        How many rounds each of them begins, in the order of their ids.
     starts, nodes : int32[257], int32[m]
         The trie nodes behind which it can be left, sorted by byte.
     endings, rounds : int32[...], uint8[k]
@@ -69,7 +70,7 @@ class Loop:
     """
 
     __slots__ = (
-        *("_bases", "_exits", "_lock", "_rounds", "_staying", "_until", "_words"),
+        *("_bases", "_begun", "_exits", "_lock", "_rounds", "_sorted"),
         *("endings", "most", "nodes", "starts"),
     )
 
@@ -77,18 +78,17 @@ class Loop:
         self,
         full: np.ndarray,
         most: np.ndarray,
-        staying: np.ndarray,
-        until: np.ndarray,
+        begun: np.ndarray,
         starts: np.ndarray,
         nodes: np.ndarray,
         endings: np.ndarray,
         rounds: np.ndarray,
     ) -> None:
-        for array in (full, staying, until, starts, nodes, endings, rounds):
+        for array in (full, begun, starts, nodes, endings, rounds):
             array.flags.writeable = False  # as those from the disk are: both are read by the same kernels
         self.most = int(most[0])
-        self._staying, self._until = staying, until
-        self._words = len(full)
+        self._begun = begun
+        self._sorted: tuple[np.ndarray, np.ndarray] | None = None
         self._bases: dict[int, np.ndarray] = {self.most: full}
         self._exits: dict[bytes, Exits] = {}
         self._lock = threading.Lock()
@@ -106,20 +106,38 @@ class Loop:
         with self._lock:
             return self._bases.setdefault(rounds, words)
 
+    def _by_rounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the tokens that never leave, fewer rounds first, and how many begin so many rounds or fewer.
+
+        Only loops with a bound need them, so they are made when one asks.
+        """
+        if self._sorted is None:
+            bits = np.unpackbits(self._bases[self.most].view(np.uint8), bitorder="little")
+            tokens, until = np.flatnonzero(bits).astype(np.int32), np.zeros(257, dtype=np.int32)
+            staying = np.empty_like(tokens)
+            kernels_loops.sort_by_rounds(tokens, self._begun, until, staying)
+            staying.flags.writeable = False
+            self._sorted = staying, until
+        return self._sorted
+
     def _make(self, rounds: int) -> np.ndarray:
         """Set the tokens with so many rounds, or take those with more from the full row, whichever are fewer."""
-        n = int(self._until[rounds])
-        if 2 * n < len(self._staying):
-            words = np.zeros(self._words, dtype=np.int32)
-            kernels.set_bits(words, self._staying, n)
+        (staying, until), full = self._by_rounds(), self._bases[self.most]
+        n = int(until[rounds])
+        if 2 * n < len(staying):
+            words = np.zeros_like(full)
+            kernels.set_bits(words, staying, n)
             return words
-        rows = np.empty((1, self._words), dtype=np.int32)
-        kernels.fill(rows, 0, self.base(-1), self._staying[n:], self._staying[:0])
+        rows = np.empty((1, len(full)), dtype=np.int32)
+        kernels.fill(rows, 0, full, staying[n:], staying[:0])
         return rows[0]
 
     def longer(self, most: int) -> np.ndarray:
         """Return the tokens that stay, but begin more than `most` rounds (-1: none)."""
-        return self._staying[len(self._staying) if most < 0 else int(self._until[min(most, self.most)]) :]
+        if most < 0:
+            return NONE
+        staying, until = self._by_rounds()
+        return staying[int(until[min(most, self.most)]) :]
 
     def exits(self, alive: np.ndarray) -> Exits:
         """Return the tokens that leave with the endings of these nodes; states have the same few of them."""
@@ -137,8 +155,8 @@ class Loop:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        arrays = (self._staying, self.nodes, self.endings, self._rounds, self._until, self.starts)
-        return sum(array.nbytes for array in arrays) + len(self._bases) * self._words * 4
+        arrays = (self._begun, self.nodes, self.endings, self._rounds, self.starts, *(self._sorted or ()))
+        return sum(map(len, self._bases.values())) * 4 + sum(array.nbytes for array in arrays)
 
 
 NONE = np.zeros(0, dtype=np.int32)
@@ -176,7 +194,7 @@ def loop_of(automaton: Automaton, tables: Tables, part: int, key: Key, new: bool
 
 def _file_name(tables: Tables, key: Key) -> str:
     """Return what the sets depend on, as a digest."""
-    return sha256(f"{LAYOUT} {STAMP} {tables.vocabulary.fingerprint} ".encode() + key).hexdigest()
+    return sha256(f"{STAMP} {tables.vocabulary.fingerprint} ".encode() + key).hexdigest()
 
 
 def describe(automaton: Automaton, part: int, tables: Tables) -> bytes:
@@ -199,16 +217,14 @@ def _classify(automaton: Automaton, tables: Tables, part: int, key: Key) -> tupl
     n = int(leaving[0])
     if max(begun[:count].max(initial=0), whole[:n].max(initial=0)) >= kernels_loops.MANY:
         return None
-    until, starts = np.zeros((2, 257), dtype=np.int32)
-    sorted_ = np.empty(count, dtype=np.int32)
-    nodes, counts = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.uint8)
-    kernels_loops.sort_by_rounds(staying[:count], begun[:count], until, sorted_)
+    starts, nodes, counts = np.zeros(257, dtype=np.int32), np.empty(n, dtype=np.int32), np.empty(n, dtype=np.uint8)
     kernels_loops.sort_by_byte(tables.trie, leaving[1 : n + 1], whole[:n], n, starts, nodes, counts)
     endings, rounds = _endings(tables, nodes, counts)
-    most = max(int(np.searchsorted(until, count)), int(rounds.max(initial=0)))
+    most = max(int(begun[:count].max(initial=0)), int(rounds.max(initial=0)))
     full = np.zeros(tables.words, dtype=np.int32)
-    kernels.set_bits(full, sorted_, count)
-    arrays = full, np.array([most], dtype=np.int32), sorted_, until, starts, nodes, endings, rounds
+    kernels.set_bits(full, staying, count)
+    by_id = begun[:count][np.argsort(staying[:count])]
+    arrays = full, np.array([most], dtype=np.int32), by_id, starts, nodes, endings, rounds
     if len(tables.kinds) >= store.LARGE:
         threading.Thread(target=store.save, args=(_file_name(tables, key), arrays), daemon=True).start()
     return arrays
