@@ -99,7 +99,7 @@ def find_columns(memory, group_of, scratch):
 @kernel("int64(int32[::1], int32[::1], int64, int64)")
 def group_step(memory, scratch, state, group):
     """Return the state behind any byte of a group, MIXED where they differ, or a status."""
-    slot = ((state * GROUPS + group) * 0x9E3779B1 >> 8) & (ANSWERS - 1)
+    slot = ((int(state) * GROUPS + group) * 0x9E3779B1 >> 8) & (ANSWERS - 1)
     at = U(STEPS + ANSWER * slot)
     if scratch[at] == state and scratch[at + U(1)] == group:
         return scratch[at + U(2)]

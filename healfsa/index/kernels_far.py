@@ -56,7 +56,7 @@ SIZE = MET + 2 * (MOST + 2)
 @kernel("int64(int32[::1], int64)")
 def number_of(queue, state):
     """Return the number of a state among those that were met, a new one if need be."""
-    slot = (state * 0x9E3779B1 >> 9) & (SLOTS - 1)
+    slot = (int(state) * 0x9E3779B1 >> 9) & (SLOTS - 1)
     while queue[TABLE + slot] != 0:
         number = queue[TABLE + slot]
         if queue[MET + 2 * number] == state:

@@ -33,7 +33,7 @@ from healfsa.automaton.kernels_memory import (
     B,
     C,
 )
-from healfsa.index.kernels import BYTES, READ, U, kernel, step_at
+from healfsa.index.kernels import BITS, BYTES, READ, U, kernel, step_at
 from healfsa.index.kernels_split import child_of
 from healfsa.index.kernels_stroll import stroll
 from healfsa.vocab.kernels import P_FIRST, P_LABEL, P_ORDER, P_SKIP
@@ -194,18 +194,24 @@ def sort_by_byte(trie, nodes, counts, n, starts, sorted_nodes, sorted_counts):
     return n
 
 
-@kernel(f"int64({READ}, {BYTES}, int32[::1], int32[::1])")
-def sort_by_rounds(tokens, rounds, until, out):
-    """Write the tokens to `out` by their number of rounds; those with r rounds or fewer are the first until[r]."""
-    for k in range(tokens.size):
-        until[rounds[k] + 1] += 1
-    for r in range(1, 257):
-        until[r] += until[r - 1]
-    for k in range(tokens.size):
-        place = until[rounds[k]]
-        until[rounds[k]] = place + 1
-        out[place] = tokens[k]
-    return tokens.size
+@kernel(f"int64({READ}, {BYTES}, int64, int32[::1], int32[::1])")
+def within(full, begun, most, words, longer):
+    """Write the row `full` without the tokens that begin more than `most` rounds to `words`, and these to `longer`.
+
+    `begun` holds the rounds of each token of `full`. Returns how many are longer.
+    """
+    k, n = U(0), 0
+    for w in range(full.size):
+        word = kept = int(full[w])
+        for bit in range(32 if word != 0 else 0):
+            if (word >> bit) & 1 != 0:
+                if begun[k] > most:
+                    kept &= ~int(BITS[bit])
+                    longer[n] = 32 * w + bit
+                    n += 1
+                k += U(1)
+        words[w] = kept
+    return n
 
 
 @kernel(f"int64({READ}, {BYTES}, {READ}, {READ}, {BYTES}, int32[::1], uint8[::1], int32[::1], uint8[::1])")

@@ -125,7 +125,7 @@ def tokens_of_set(trie, members, k, stack, found):
 @kernel("int64(int32[::1], int64, int64, int64)")
 def add_pair(queue, state, place, length):
     """Put a pair into the queue of a search unless it was there; return how many there are."""
-    slot = (state * 8 + place) * 0x9E3779B1 >> 9 & (SLOTS - 1)
+    slot = (int(state) * 8 + place) * 0x9E3779B1 >> 9 & (SLOTS - 1)
     while queue[slot] != 0:
         at = SLOTS + 3 * queue[slot]
         if queue[at] == state and queue[at + 1] == place:
@@ -178,7 +178,7 @@ def entry_of(known, state):
     if 2 * known[0] > n:
         for i in range(known.size):
             known[i] = 0
-    slot = (state * 0x9E3779B1 >> 8) & (n - 1)
+    slot = (int(state) * 0x9E3779B1 >> 8) & (n - 1)
     at = STRIDE + STRIDE * slot
     while known[at] != 0 and known[at] != state:
         slot = (slot + 1) & (n - 1)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,10 +70,7 @@ class Loop:
         As given.
     """
 
-    __slots__ = (
-        *("_bases", "_begun", "_exits", "_lock", "_rounds", "_sorted"),
-        *("endings", "most", "nodes", "starts"),
-    )
+    __slots__ = ("_begun", "_exits", "_full", "_lock", "_rounds", "_within", "endings", "most", "nodes", "starts")
 
     def __init__(
         self,
@@ -88,8 +86,8 @@ class Loop:
             array.flags.writeable = False  # as those from the disk are: both are read by the same kernels
         self.most = int(most[0])
         self._begun = begun
-        self._sorted: tuple[np.ndarray, np.ndarray] | None = None
-        self._bases: dict[int, np.ndarray] = {self.most: full}
+        self._full = full
+        self._within: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._exits: dict[bytes, Exits] = {}
         self._lock = threading.Lock()
         self._rounds = rounds
@@ -97,47 +95,22 @@ class Loop:
 
     def base(self, most: int) -> np.ndarray:
         """Return the tokens that stay within `most` rounds (-1: any number) as int32[words]."""
-        rounds = self.most if most < 0 else min(most, self.most)
-        known = self._bases.get(rounds)
-        if known is not None:
-            return known
-        words = self._make(rounds)
-        words.flags.writeable = False
-        with self._lock:
-            return self._bases.setdefault(rounds, words)
-
-    def _by_rounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the tokens that never leave, fewer rounds first, and how many begin so many rounds or fewer.
-
-        Only loops with a bound need them, so they are made when one asks.
-        """
-        if self._sorted is None:
-            bits = np.unpackbits(self._bases[self.most].view(np.uint8), bitorder="little")
-            tokens, until = np.flatnonzero(bits).astype(np.int32), np.zeros(257, dtype=np.int32)
-            staying = np.empty_like(tokens)
-            kernels_loops.sort_by_rounds(tokens, self._begun, until, staying)
-            staying.flags.writeable = False
-            self._sorted = staying, until
-        return self._sorted
-
-    def _make(self, rounds: int) -> np.ndarray:
-        """Set the tokens with so many rounds, or take those with more from the full row, whichever are fewer."""
-        (staying, until), full = self._by_rounds(), self._bases[self.most]
-        n = int(until[rounds])
-        if 2 * n < len(staying):
-            words = np.zeros_like(full)
-            kernels.set_bits(words, staying, n)
-            return words
-        rows = np.empty((1, len(full)), dtype=np.int32)
-        kernels.fill(rows, 0, full, staying[n:], staying[:0])
-        return rows[0]
+        return self._bounded(most)[0] if 0 <= most < self.most else self._full
 
     def longer(self, most: int) -> np.ndarray:
         """Return the tokens that stay, but begin more than `most` rounds (-1: none)."""
-        if most < 0:
-            return NONE
-        staying, until = self._by_rounds()
-        return staying[int(until[min(most, self.most)]) :]
+        return self._bounded(most)[1] if 0 <= most < self.most else NONE
+
+    def _bounded(self, most: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return what `base` and `longer` say of a bound that tokens can pass."""
+        known = self._within.get(most)
+        if known is not None:
+            return known
+        words, longer = np.empty_like(self._full), np.empty(len(self._begun), dtype=np.int32)
+        longer = longer[: kernels_loops.within(self._full, self._begun, most, words, longer)].copy()
+        words.flags.writeable = longer.flags.writeable = False
+        with self._lock:
+            return self._within.setdefault(most, (words, longer))
 
     def exits(self, alive: np.ndarray) -> Exits:
         """Return the tokens that leave with the endings of these nodes; states have the same few of them."""
@@ -155,8 +128,8 @@ class Loop:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        arrays = (self._begun, self.nodes, self.endings, self._rounds, self.starts, *(self._sorted or ()))
-        return sum(map(len, self._bases.values())) * 4 + sum(array.nbytes for array in arrays)
+        arrays = [self._full, self._begun, self.nodes, self.endings, self._rounds, self.starts]
+        return sum(array.nbytes for array in [*arrays, *chain.from_iterable(self._within.values())])
 
 
 NONE = np.zeros(0, dtype=np.int32)
