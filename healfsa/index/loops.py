@@ -150,7 +150,7 @@ def loop_of(automaton: Automaton, tables: Tables, part: int, key: Key, new: bool
         return NOT_YET
     if key in tables.narrow:
         return None
-    if automaton.run(kernels_loops.breadth, tables.trie, part, ROOT) < NARROW:
+    if not tables.is_wide(key) and automaton.run(kernels_loops.breadth, tables.trie, part, ROOT) < NARROW:
         tables.keep_narrow(key)
         return None
     times = tables.asked(key)

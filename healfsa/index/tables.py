@@ -80,6 +80,10 @@ class Tables:
             self._asked[key] = self._asked.get(key, 0) + 1
             return self._asked[key]
 
+    def is_wide(self, key: bytes) -> bool:
+        """Say whether a repeated part is known not to be narrow."""
+        return key in self._asked
+
     def keep_narrow(self, key: bytes) -> None:
         """Remember that a repeated part needs no sets."""
         if len(self.narrow) >= ASKED:
