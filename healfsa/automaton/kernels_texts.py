@@ -130,12 +130,6 @@ def text_at(memory, node):
     return at if memory[at] & KIND == K_LITERAL else -1
 
 
-@kernel("int64(int32[::1], int64, int64)")
-def letter_of(memory, literal, k):
-    """Return byte `k` of the LITERAL at the place `literal`."""
-    return (memory[literal + B + (k >> 2)] >> (8 * (k & 3))) & 255
-
-
 @kernel("int64(int32[::1], int64)")
 def after_text(memory, node):
     """Return what follows the LITERAL that `node` begins with."""

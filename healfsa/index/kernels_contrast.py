@@ -14,7 +14,8 @@ from healfsa.automaton.kernels import transition
 from healfsa.automaton.kernels_keys import QUOTE
 from healfsa.automaton.kernels_members import is_meant
 from healfsa.automaton.kernels_memory import CLASS_OF, NODE, NODES, POOL, ROW, ROWS, WIDTH, A, B
-from healfsa.automaton.kernels_texts import EXTRA, after_text, behind_key, letter_of, sort_of_key, text_at, without_text
+from healfsa.automaton.kernels_nodes import packed_byte
+from healfsa.automaton.kernels_texts import EXTRA, after_text, behind_key, sort_of_key, text_at, without_text
 from healfsa.index.kernels import READ, U, kernel, step_at
 from healfsa.index.kernels_keys import child_at
 from healfsa.vocab.kernels import P_FIRST, P_LABEL, P_ORDER, P_SKIP
@@ -134,7 +135,7 @@ def compare_text(memory, trie, fans, stacks, more, less, key, i, rest, model, bu
         if k == memory[literal + A]:
             rest = after_text(memory, rest)
             k, literal = 0, text_at(memory, rest)
-        byte = letter_of(memory, literal, k)
+        byte = packed_byte(memory, literal + B, k)
         k += 1
         node, model = child_at(trie, fans, node, byte), transition(memory, model, byte) if model > 0 else model
         if node < 0 or model < 0:

@@ -13,7 +13,8 @@ import numpy as np
 
 from healfsa.automaton.kernels_members import is_meant
 from healfsa.automaton.kernels_memory import NODE, NODES, POOL, A, B
-from healfsa.automaton.kernels_texts import after_text, behind_key, letter_of, text_at
+from healfsa.automaton.kernels_nodes import packed_byte
+from healfsa.automaton.kernels_texts import after_text, behind_key, text_at
 from healfsa.index.kernels import READ, WHOLE, U, kernel, walk
 from healfsa.vocab.kernels import P_FIRST, P_LABEL, P_ORDER, P_SKIP, child
 
@@ -81,7 +82,7 @@ def list_keys(memory, trie, fans, stack, marks, found, n, key, start, thick):
         while literal >= 0 and node >= 0:
             k, length = 0, memory[literal + A]
             while k < length and node >= 0:
-                node = child_at(trie, fans, node, letter_of(memory, literal, k))
+                node = child_at(trie, fans, node, packed_byte(memory, literal + B, k))
                 n = add_new(trie, marks, found, n, node) if node >= 0 else n
                 k += 1
             rest = after_text(memory, rest)

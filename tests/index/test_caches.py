@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import healfsa
-from healfsa import models
 from healfsa.index import Index, RowPool, Tables, loops, sets, store
 from healfsa.index.wide import Wide
 from healfsa.vocab import Vocabulary
@@ -22,11 +21,6 @@ PATTERNS = [
     r"(?:(?!END).){0,50}END",
     r"\S+@\S+|.*[!?]",
 ]
-
-
-@pytest.fixture(scope="module")
-def vocabulary() -> Vocabulary:
-    return Vocabulary.from_tokenizer(models.embedded_folder() / "tokenizer.json")
 
 
 def new_index(pattern: str, vocabulary: Vocabulary, **shared) -> Index:

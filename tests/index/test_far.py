@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import healfsa
-from healfsa import models
 from healfsa.index import Index, kernels, kernels_far, kernels_sets
-from healfsa.vocab import Vocabulary
+from tests.index_walks import plainly
 
 BOTH = [  # intersections, with bounds of parts that are to be begun yet: near, far, and just too near
     (r"([a-z]{1,60}[.])+[a-z]{2,}", r"[a-z.]{1,200}"),
@@ -32,18 +31,6 @@ LOOPS = [  # alternatives with a loop in front, some of which never end
     r"([a-z]{0,23}|[A-Z]{24,})(1|2[a-z]*)",
     r"(([a-z ]*|the)x|[a-f]{30})+",
 ]
-
-
-@pytest.fixture(scope="module")
-def vocabulary() -> Vocabulary:
-    return Vocabulary.from_tokenizer(models.embedded_folder() / "tokenizer.json")
-
-
-def plainly(index: Index, state: int) -> list[int]:
-    """Return the tokens of a state by a walk that looks at everything."""
-    stack, found, later = index.tables.scratch()
-    args = index.tables.trie, stack, found, later, state, 0, kernels.WHOLE
-    return sorted(found[: index.automaton.run(kernels.walk, *args)].tolist())
 
 
 def from_afar(index: Index, state: int) -> list[int]:
@@ -75,16 +62,16 @@ def states_of(index: Index, random_: random.Random, texts: int = 3, steps: int =
 def test_far_bounds_of_intersections(one, other, vocabulary):
     index = Index((healfsa.regex(one) & healfsa.regex(other)).expression, vocabulary)
     for state in states_of(index, random.Random(one + other)):
-        assert from_afar(index, state) == plainly(index, state), state
+        assert from_afar(index, state) == plainly(index, state).tolist(), state
 
 
 @pytest.mark.parametrize("pattern", LOOPS)
 def test_loops_in_front(pattern, vocabulary):
     index = Index(healfsa.regex(pattern).expression, vocabulary)
     first = from_afar(index, index.start)  # while it is not known what is alive
-    assert first == plainly(index, index.start)
+    assert first == plainly(index, index.start).tolist()
     for state in states_of(index, random.Random(pattern)):
-        assert from_afar(index, state) == plainly(index, state), state
+        assert from_afar(index, state) == plainly(index, state).tolist(), state
 
 
 def test_bounds_of_parts_to_come_are_far_as_well(vocabulary):
@@ -111,7 +98,7 @@ def test_a_long_search_goes_on_when_it_is_asked_for_again(vocabulary):
         most = max(most, index.automaton.n_nodes - used)
         assert len(asked) < 30
     assert len(asked) > 1 and most < 2 * kernels_far.NEW
-    assert from_afar(index, index.start) == plainly(index, index.start)
+    assert from_afar(index, index.start) == plainly(index, index.start).tolist()
 
 
 def test_what_follows_a_loop_is_not_followed(vocabulary):

@@ -9,9 +9,8 @@ import pytest
 import vocabularies
 
 import healfsa
-from healfsa import models
 from healfsa.index import Index, RowPool, Tables, kernels, kernels_sets, loops, store
-from healfsa.vocab import Vocabulary
+from tests.index_walks import plainly
 
 PATTERNS = [
     r".*x",
@@ -31,11 +30,6 @@ PATTERNS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def vocabulary() -> Vocabulary:
-    return Vocabulary.from_tokenizer(models.embedded_folder() / "tokenizer.json")
-
-
 def states_of(index: Index, random_: random.Random) -> set[int]:
     """States behind random bytes that keep the automaton alive."""
     found = set()
@@ -49,13 +43,6 @@ def states_of(index: Index, random_: random.Random) -> set[int]:
                 break
             state = index.automaton.step(state, bytes([random_.choice(choices)]))
     return found
-
-
-def plainly(index: Index, state: int) -> np.ndarray:
-    """The tokens of a state by a walk that looks at everything."""
-    stack, found, later = index.tables.scratch()
-    args = index.tables.trie, stack, found, later, state, 0, kernels.WHOLE
-    return np.sort(found[: index.automaton.run(kernels.walk, *args)])
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

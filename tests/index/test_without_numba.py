@@ -11,9 +11,12 @@ CODE = r"""
 import sys, warnings
 sys.path.insert(0, {tests!r})
 import healfsa, vocabularies
+from healfsa.index import wide
 warnings.simplefilter("error", RuntimeWarning)  # numbers of eight bits that overflow
 vocabulary = vocabularies.byte_level()
-for pattern, good, bad in ((r"\w+é?", "žÿ𝒳ﬀé", "é-"), (r".*\bдa+\b.*", "a дaa 𝒳", "a бa 𝒳")):
+cases = ((r"\w+é?", "žÿ𝒳ﬀé", "é-"), (r".*\bдa+\b.*", "a дaa 𝒳", "a бa 𝒳"))
+for quick, (pattern, good, bad) in [(wide.QUICK, case) for case in cases] + [(-1, case) for case in cases]:
+    wide.QUICK = quick  # -1: every state is wide
     index = healfsa.Engine(vocabulary).compile(healfsa.regex(pattern))
     row = index.row(index.start)
     for token in range(vocabulary.size):
