@@ -46,6 +46,7 @@ from healfsa.automaton.program import (
     OP_REF,
     OP_REPEAT,
     OP_SPECIAL,
+    OP_WITHIN,
 )
 
 UNKNOWN = 1024  # of a rule: whether it accepts the empty text is not known yet
@@ -68,7 +69,7 @@ def operation_length(program, at):
         return 4
     if op == OP_BODY or op == OP_PROMISE:
         return 3
-    if op == OP_NOT or op == OP_REF or op == OP_SPECIAL:
+    if op == OP_NOT or op == OP_REF or op == OP_SPECIAL or op == OP_WITHIN:
         return 2
     return 2 + program[at + 1]
 
@@ -174,10 +175,10 @@ def judge(memory, program, at, values, place):
 @kernel("int64(int32[::1], int32[::1], int64)")
 def judge_all(memory, program, values):
     """One round of the fixed point; return 1 when a rule changed, plus 2 when a negation is still open."""
-    value, at, answer = 0, HEAD, 0
+    value, at, answer, within = 0, HEAD, 0, values
     while at < len(program):
         if program[at] < OP_BODY:
-            status = judge(memory, program, at, values, values + 3 * value)
+            status = judge(memory, program, at, within, values + 3 * value)
             if status < 0:
                 return status
             answer |= 2 * status
@@ -193,6 +194,8 @@ def judge_all(memory, program, values):
                     memory[rule + R_FLAGS] = flags
                     memory[rule + R_MINIMUM] = memory[body + V_MINIMUM]
                     answer |= 1
+        elif program[at] == OP_WITHIN:
+            within = values + 3 * program[at + 1]
         at += operation_length(program, at)
     return answer
 

@@ -79,6 +79,7 @@ from healfsa.automaton.program import (
     OP_REF,
     OP_REPEAT,
     OP_SPECIAL,
+    OP_WITHIN,
 )
 
 
@@ -232,10 +233,10 @@ def load(memory, program):
         bodies = judge_rules(memory, program, values)
     if bodies < 0:
         return bodies
-    at, value = HEAD, 0
+    at, value, within = HEAD, 0, values
     while at < len(program):
         if program[at] < OP_BODY:
-            node = build(memory, program, at, values)
+            node = build(memory, program, at, within)
             if node < 0:
                 return node
             memory[values + value] = node
@@ -244,6 +245,8 @@ def load(memory, program):
             node = memory[values + program[at + 2]]
             remember(memory, node)
             memory[memory[RULES] + program[at + 1] * RULE + R_BODY] = node
+        elif program[at] == OP_WITHIN:
+            within = values + program[at + 1]
         at += operation_length(program, at)
     memory[WORK_USED] = values - memory[WORK]
     return memory[values + program[1]] if program[1] >= 0 else 0

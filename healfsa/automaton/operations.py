@@ -1,7 +1,7 @@
-"""The operations of a program: their codes, and where in them numbers of values and rules stand.
+"""The operations of a program: their codes, and where in them numbers of rules stand.
 
-In: the words of one operation. Out: the places of numbers, the place of the next operation.
-Idea: a copied block needs only these numbers moved.
+In: the words of operations. Out: the places of rules' numbers.
+Idea: numbers of values in a copied block are counted from WITHIN, so a block is copied as it is, but for its rules.
 Cost: some microseconds an operation, once for each block.
 Not here: writing operations (program), reading them (kernels_load).
 
@@ -9,7 +9,7 @@ Operations: [op, ...]. NOTHING, EMPTY; BYTES + 8 words; LITERAL n, packed bytes;
 bytes (preceded by the number of words); CONCAT/CHOICE/BOTH n, values; NOT v; REPEAT v, least, most; REF rule; SPECIAL
 k; MEMBERS words, then a template as in kernels_members (values for nodes, -1 for no extra); DISTINCT 5, item,
 separator, least, most, number; CHARACTERS words, first and last code point of each range; BODY rule, v; PROMISE rule,
-nullable. BODY and PROMISE make no value.
+nullable; WITHIN v: from here on values are counted from v. The last three make no value.
 """
 
 from __future__ import annotations
@@ -20,23 +20,19 @@ from healfsa.errors import GrammarError
 
 OP_NOTHING, OP_EMPTY, OP_BYTES, OP_LITERAL, OP_LITERALS, OP_CONCAT, OP_CHOICE, OP_BOTH = range(8)
 OP_NOT, OP_REPEAT, OP_REF, OP_SPECIAL, OP_MEMBERS, OP_DISTINCT, OP_CHARACTERS, OP_BODY, OP_PROMISE = range(8, 17)
+OP_WITHIN = 17
 
 
-def find_numbers(code: array, at: int, values: list[int], refs: list[int]) -> int:
-    """Note where the operation at `at` holds numbers of values and of rules; return the place of the next one."""
-    op = code[at]
-    if op in (OP_CONCAT, OP_CHOICE, OP_BOTH):
-        values += range(at + 2, at + 2 + code[at + 1])
-    elif op in (OP_NOT, OP_REPEAT):
-        values.append(at + 1)
-    elif op == OP_REF:
-        refs.append(at + 1)
-    elif op == OP_MEMBERS:
-        separator, extra, members = at + 4, at + 5, at + 9 + code[at + 8]
-        values += [separator, *([extra] if code[extra] >= 0 else []), *range(members, at + 2 + code[at + 1])]
-    elif op in (OP_SPECIAL, OP_DISTINCT):
-        raise GrammarError("what grammars share may hold no special tokens, and remember nothing")
-    return at + _length(code, at)
+def places_of_rules(code: array) -> list[int]:
+    """Return where numbers of rules stand in the operations of a block."""
+    at, found = 0, []
+    while at < len(code):
+        if code[at] == OP_REF:
+            found.append(at + 1)
+        elif code[at] in (OP_SPECIAL, OP_DISTINCT):
+            raise GrammarError("what grammars share may hold no special tokens, and remember nothing")
+        at += _length(code, at)
+    return found
 
 
 def _length(code: array, at: int) -> int:

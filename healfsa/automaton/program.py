@@ -38,7 +38,8 @@ from healfsa.automaton.operations import (
     OP_REF,
     OP_REPEAT,
     OP_SPECIAL,
-    find_numbers,
+    OP_WITHIN,
+    places_of_rules,
 )
 from healfsa.automaton.symbols import Symbols
 from healfsa.errors import GrammarError
@@ -96,16 +97,16 @@ class Program:
         """Return the value of `node`; its parts and itself are appended if they are new."""
         key = id(node)
         value = self.value_of.get(key)
-        if value is None:
-            if key in SHARED and self.copies:
-                return self._copy(node)
-            try:
-                write = WRITERS[type(node)]
-            except KeyError:
-                raise GrammarError(f"not an expression: {node!r:.80}") from None
-            write(self, node)
-            value = self.value_of[key] = self.n_values
-            self.n_values = value + 1
+        if value is not None:
+            return value
+        if key in SHARED and self.copies:
+            return self._copy(node)
+        write = WRITERS.get(type(node))
+        if write is None:
+            raise GrammarError(f"not an expression: {node!r:.80}")
+        write(self, node)
+        value = self.value_of[key] = self.n_values
+        self.n_values = value + 1
         return value
 
     def _copy(self, node: ex.Expression) -> int:
@@ -117,10 +118,13 @@ class Program:
             if len(BLOCKS) >= ex.MOST_SHARED:
                 BLOCKS.clear()
             block = BLOCKS[key] = Block.of(node, self.unspellable_free)
-        first, at = self.n_values, len(self.code)
-        self.code.frombytes(block.moved_to(first))
-        for place, rule in zip(block.refs, block.rules, strict=True):
-            self.code[at + place] = self.symbols.rule(rule)
+        first, code, rule = self.n_values, self.code, self.symbols.rule
+        code.fromlist([OP_WITHIN, first])
+        at = len(code)
+        code.frombytes(block.code)
+        for place, other in block.rules:
+            code[at + place] = rule(other)
+        code.fromlist([OP_WITHIN, 0])
         for inner, value in block.inner:
             self.value_of[inner] = value + first
         self.n_values = first + block.n_values
@@ -142,11 +146,11 @@ class Program:
     def add_body(self, rule: int, body: ex.Expression) -> None:
         """Append the operations for the body of a rule."""
         value = self.add(body)
-        self.code.extend((OP_BODY, rule, value))
+        self.code.fromlist([OP_BODY, rule, value])
 
     def add_promise(self, rule: int, nullable: bool) -> None:
         """Say that the body of a rule comes later."""
-        self.code.extend((OP_PROMISE, rule, int(nullable)))
+        self.code.fromlist([OP_PROMISE, rule, int(nullable)])
 
     def pack(self, data: bytes) -> None:
         """Append bytes, four to a word."""
@@ -165,34 +169,20 @@ class Block:
     ----------
     node, value : Expression, int
         The expression, and the number of its value.
-    code, n_values : int32[n], int
-        Its operations, and how many values they make.
-    moved : int32[n]
-        1 where a number of a value stands in `code`, else 0.
-    refs, rules : list of int, list of Rule
-        Where in `code` numbers of rules stand, and which rules they are.
+    code, n_values : bytes, int
+        Its operations (int32), and how many values they make.
+    rules : list of (int, Rule)
+        Where in the operations numbers of rules stand, and which rules they are.
     inner : list of (int, int)
         Identity and value of the shared expressions inside, itself included.
     """
 
     node: ex.Expression
     value: int
-    code: np.ndarray
+    code: bytes
     n_values: int
-    moved: np.ndarray
-    refs: list[int]
-    rules: list[ex.Rule]
+    rules: list[tuple[int, ex.Rule]]
     inner: list[tuple[int, int]]
-    last: tuple[int, bytes] = (-1, b"")
-    """The operations as they were copied last, and the number of their first value: mostly the same again."""
-
-    def moved_to(self, first: int) -> bytes:
-        """Return the operations for a program that has `first` values."""
-        at, code = self.last
-        if at != first:
-            code = (self.code + self.moved * first).tobytes()
-            self.last = first, code
-        return code
 
     @classmethod
     def of(cls, node: ex.Expression, spellable: bytes | None) -> Block:
@@ -206,15 +196,9 @@ class Block:
                 program.add(body)
             number += 1
         inner = [(key, value) for key, value in program.value_of.items() if key in SHARED]
-        values: list[int] = []
-        refs: list[int] = []
-        at, code = 0, program.code[HEAD:]
-        while at < len(code):
-            at = find_numbers(code, at, values, refs)
-        moved = np.zeros(len(code), dtype=np.int32)
-        moved[values] = 1
-        rules = [promised[code[place]] for place in refs]
-        return cls(node, value, np.array(code, dtype=np.int32), program.n_values, moved, refs, rules, inner)
+        code = program.code[HEAD:]
+        rules = [(place, promised[code[place]]) for place in places_of_rules(code)]
+        return cls(node, value, code.tobytes(), program.n_values, rules, inner)
 
 
 BLOCKS: dict[tuple[int, int], Block] = {}
@@ -274,13 +258,13 @@ def _flat_parts(node: ex.Concat) -> tuple[ex.Expression, ...]:
     return tuple(flat)
 
 
-def _values(program: Program, parts: tuple[ex.Expression, ...]) -> list[int]:
-    """Return the values of parts; most parts of most nodes are known, and cost one look-up."""
-    known, visit, values = program.value_of.get, program.visit, []
+def _listed(program: Program, words: list[int], parts: tuple[ex.Expression, ...]) -> None:
+    """Append `words` and the values of parts; most parts of most nodes are known, and cost one look-up."""
+    known, visit = program.value_of.get, program.visit
     for part in parts:
         value = known(id(part))
-        values.append(visit(part) if value is None else value)
-    return values
+        words.append(visit(part) if value is None else value)
+    program.code.fromlist(words)
 
 
 def _shared_end(program: Program, node: ex.Expression | None) -> None:
@@ -290,17 +274,32 @@ def _shared_end(program: Program, node: ex.Expression | None) -> None:
 
 
 def _concat(program: Program, node: ex.Concat) -> None:
-    parts = node.parts
-    if id(parts[-1]) in SHARED:  # as in `_shared_end`
-        program.visit(parts[-1])
-    values = _values(program, _flat_parts(node))
-    program.code.extend((OP_CONCAT, len(values), *values))
+    parts, known = node.parts, program.value_of
+    last = parts[-1]
+    if id(last) in SHARED:  # as in `_shared_end`
+        program.visit(last)
+    words = [OP_CONCAT, len(parts)]
+    for part in parts:
+        value = known.get(id(part))
+        if value is None:
+            if type(part) is ex.Literal:  # most keys: what `visit` does, without the call
+                _literal(program, part)
+                value = known[id(part)] = program.n_values
+                program.n_values = value + 1
+            elif type(part) is ex.Concat and part is not last:
+                flat = _flat_parts(node)
+                _listed(program, [OP_CONCAT, len(flat)], flat)
+                return
+            else:
+                value = program.visit(part)
+        words.append(value)
+    program.code.fromlist(words)
 
 
 def _list(op: int) -> Callable[[Program, ex.Choice], None]:
     def write(program: Program, node: ex.Choice) -> None:
-        values = _values(program, node.parts)
-        program.code.extend((op, len(values), *values))
+        parts = node.parts
+        _listed(program, [op, len(parts)], parts)
 
     return write
 
@@ -343,12 +342,11 @@ def _members(program: Program, node: ex.Members) -> None:
         raise GrammarError("a required member is not among the members")
     most = -1 if node.most is None or node.most >= NO_BOUND else node.most
     _shared_end(program, node.extra)
-    members, separator = _values(program, node.members), visit(node.separator)
+    separator = visit(node.separator)
     extra = -1 if node.extra is None else visit(node.extra)
-    head = (n, int(node.ordered), separator, extra, min(node.least, NO_BOUND), most, words)
-    program.code.extend((OP_MEMBERS, len(head) + words + n, *head))
-    program.code.frombytes(required.to_bytes(words * 4, "little"))
-    program.code.extend(members)
+    head = [OP_MEMBERS, 7 + words + n, n, int(node.ordered), separator, extra, min(node.least, NO_BOUND), most, words]
+    head += memoryview(required.to_bytes(words * 4, "little")).cast("i")
+    _listed(program, head, node.members)
 
 
 def _distinct(program: Program, node: ex.Distinct) -> None:

@@ -168,7 +168,7 @@ class Engine:
         known, self._unseen = self._known, self._unseen + 1
         while len(known) > MOST_GRAMMARS:
             del known[next(iter(known))]
-        if self._unseen < 16 + len(known) // 16:
+        if self._unseen < 4 + len(known) // 4:
             return
         self._unseen = 0
         total = sum(index.nbytes for index in known.values())

@@ -20,64 +20,67 @@ ALL_BYTES = (1 << 256) - 1
 
 
 class Expression:
-    """Base of all nodes. Two nodes are equal only when they are the same object; share parts freely."""
+    """Base of all nodes. Two nodes are equal only when they are the same object; share parts freely.
+
+    Nobody changes a node. Nothing enforces it: a frozen dataclass takes twice as long to make.
+    """
 
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Nothing(Expression):
     """The empty set: no text at all."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Empty(Expression):
     """Only the empty text."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Bytes(Expression):
     """One byte out of a set; bit b of `members` (a 256-bit int) stands for byte b."""
 
     members: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Literal(Expression):
     """One byte string of at least one byte."""
 
     data: bytes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Literals(Expression):
     """One of many byte strings; `strings` is sorted and unique. Walked as a trie, so 100,000 cost no more than 10."""
 
     strings: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Concat(Expression):
     """The parts one after the other."""
 
     parts: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Choice(Expression):
     """Any one of the parts (union)."""
 
     parts: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Both(Expression):
     """What all parts accept (intersection)."""
 
     parts: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Not(Expression):
     """Every byte string that `part` does not accept, ill-formed UTF-8 included; no special tokens.
 
@@ -87,7 +90,7 @@ class Not(Expression):
     part: Expression
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Repeat(Expression):
     """`part` at least `least` and at most `most` times (None: no upper bound); a counter, never unrolled."""
 
@@ -129,21 +132,21 @@ class Rule:
         return build() if self.body is None and build is not None else self.resolve()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Ref(Expression):
     """What `rule` accepts; unfolded when a walk reaches it."""
 
     rule: Rule
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Special(Expression):
     """One special token of the vocabulary, by its name (`"<tool_call>"`); text can never spell it."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Members(Expression):
     """Members of an object: some of `members`, each at most once, with `separator` between neighbours.
 
@@ -172,7 +175,7 @@ class Members(Expression):
     ordered: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Distinct(Expression):
     """Items of which no two mean the same.
 

@@ -48,15 +48,15 @@ class Characters(Choice):
     _parts: tuple[Expression, ...] | None
 
     def __init__(self, ranges: Ranges) -> None:
-        object.__setattr__(self, "ranges", ranges)
-        object.__setattr__(self, "_parts", None)
+        self.ranges = ranges
+        self._parts = None
 
     @property
     def parts(self) -> tuple[Expression, ...]:  # type: ignore[override]
         """The spellings, one part for each set of lead bytes; the same objects every time."""
         if self._parts is None:
             spelled = _spelled(self.ranges)
-            object.__setattr__(self, "_parts", spelled.parts if type(spelled) is Choice else (spelled,))
+            self._parts = spelled.parts if type(spelled) is Choice else (spelled,)
         return self._parts or ()
 
 

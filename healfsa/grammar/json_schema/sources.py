@@ -26,6 +26,7 @@ from healfsa.grammar.json_schema.values import kind
 
 MOST_DEPTH = 400
 MOST_BITS = 14_000  # of a whole number; more than Python prints
+MOST_PLAIN = 4_000  # characters of a text in which no number is longer
 _WRAPPERS = ("schema", "json_schema", "parameters", "input_schema", "inputSchema")
 
 
@@ -47,8 +48,10 @@ def read(schema: Any) -> tuple[Any, str]:
 def read_with_keys(schema: Any) -> tuple[Any, str, set[str]]:
     """Return the schema, its text, and the keys of all objects in it; errors as `read`."""
     if isinstance(schema, (str, bytes)):
-        schema, text = _parse(schema)
-        keys = keys_of(schema)
+        keys: set[str] = set()
+        schema, text = _parse(schema, keys)
+        if len(text) > MOST_PLAIN or text.count("{") + text.count("[") > MOST_DEPTH:
+            keys_of(schema)  # numbers may be too large, or the nesting too deep
         return _unwrapped(schema), text, keys
     if isinstance(schema, Mapping):
         schema = dict(schema)
@@ -60,12 +63,21 @@ def read_with_keys(schema: Any) -> tuple[Any, str, set[str]]:
     return _unwrapped(schema), json.dumps(schema, default=str, separators=(",", ":")), keys
 
 
-def _parse(text: str | bytes) -> tuple[Any, str]:
+def _parse(text: str | bytes, keys: set[str]) -> tuple[Any, str]:
+    """Return the schema and its text; the keys of all objects are added to `keys`."""
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise _TwiceError
+        keys.update(found)
+        return found
+
     twice: list[SchemaError] = []
     try:
         text = text.decode() if isinstance(text, bytes) else text
         try:
-            schema = _DECODER.decode(text)
+            schema = json.loads(text, parse_float=Decimal, parse_constant=_refuse, object_pairs_hook=members)
         except _TwiceError:  # the rest may be no JSON at all, which is said first
             twice = list(_written_twice(json.loads(text, parse_constant=_refuse, object_pairs_hook=_Pairs)))
     except RecursionError:
@@ -98,13 +110,6 @@ class _Pairs(list):
     """The members of an object, as pairs."""
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise _TwiceError
-    return found
-
-
 def _written_twice(pairs: Any) -> Iterator[SchemaError]:
     """Yield the errors for objects, outer ones first, that hold a key twice."""
     level = [("#", pairs)]
@@ -121,7 +126,6 @@ def _written_twice(pairs: Any) -> Iterator[SchemaError]:
             level += [(f"{pointer}/{i}", inner) for i, inner in enumerate(value)]
 
 
-_DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse, object_pairs_hook=_object)
 _SCALARS = frozenset((str, bool, types.NoneType, float, Decimal))
 _CONTAINERS = frozenset((dict, list))
 
