@@ -30,8 +30,8 @@ class _Reader:
             ex.Literal: lambda node, i: frozenset((i + len(node.data),) if data.startswith(node.data, i) else ()),
             ex.Literals: lambda node, i: frozenset(i + len(s) for s in node.strings if data.startswith(s, i)),
             ex.Concat: self._concat,
-            ex.Choice: lambda node, i: frozenset().union(*(self.ends(p, i) for p in node.parts)),
-            Characters: lambda node, i: frozenset().union(*(self.ends(p, i) for p in node.parts)),
+            ex.Choice: self._choice,
+            Characters: self._choice,
             ex.Both: lambda node, i: frozenset.intersection(*(self.ends(p, i) for p in node.parts)),
             ex.Not: lambda node, i: frozenset(range(i, len(data) + 1)) - self.ends(node.part, i),
             ex.Repeat: self._repeat,
@@ -47,6 +47,14 @@ class _Reader:
     def _bytes(self, node: ex.Bytes, i: int) -> Ends:
         inside = i < len(self.data) and node.members >> self.data[i] & 1
         return frozenset((i + 1,) if inside else ())
+
+    def _choice(self, node: ex.Choice, i: int) -> Ends:
+        found: set[int] = set()
+        for part in node.parts:
+            first = part.parts[0] if type(part) is ex.Concat else part
+            if type(first) is not ex.Bytes or self._bytes(first, i):  # most parts are spellings of other characters
+                found |= self.ends(part, i)
+        return frozenset(found)
 
     def _concat(self, node: ex.Concat, i: int) -> Ends:
         found = frozenset((i,))
