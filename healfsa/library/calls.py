@@ -9,7 +9,6 @@ Not here: running the model (see healfsa.engine), the tools themselves.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -20,6 +19,7 @@ from healfsa.arguments import vocabulary as known_vocabulary
 from healfsa.errors import GrammarError, PromptError
 from healfsa.grammar import expression as ex
 from healfsa.grammar.grammar import Grammar, make_grammar, reports_of
+from healfsa.grammar.json_schema.sources import written
 from healfsa.grammar.tags.arguments import ArgumentStyle, arguments
 from healfsa.grammar.tags.derive import after
 from healfsa.grammar.tags.template import Marker, Text, marked
@@ -286,7 +286,7 @@ def _arguments(tool: Tool, style: ToolStyle, specials: frozenset[str], strict: b
     elif isinstance(schema, dict) and schema.get("type") == "object" and not schema.get("properties") and closed:
         schema = {**schema, "additionalProperties": schema.get("additionalProperties", strict == "names")}
     try:
-        found = _compiled(json.dumps(schema, default=str), style.arguments, specials, closed)
+        found = _compiled(written(schema), style.arguments, specials, closed)
     except GrammarError as error:
         raise named(error, tool.name) from None
     if isinstance(found.expression, ex.Nothing):

@@ -20,6 +20,15 @@ def accepted(text: str, **options) -> bool:
     return matches(calls.grammar.expression, text.encode())
 
 
+def test_parameters_as_text_keep_their_numbers():
+    text = '{"type": "object", "properties": {"x": {"const": 0.5}}, "required": ["x"]}'
+    for parameters in (text, json.loads(text)):
+        grammar = tool_calls([{"name": "f", "parameters": parameters}], "hermes", choice="required").grammar
+        for value, wanted in (("0.5", True), ('"0.5"', False)):
+            call = f'<tool_call>\n{{"name": "f", "arguments": {{"x": {value}}}}}\n</tool_call>'
+            assert matches(grammar.expression, call.encode()) == wanted, (parameters, value)
+
+
 # How calls are chosen.
 
 

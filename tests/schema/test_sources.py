@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import typing
+from decimal import Decimal
 
 import pydantic
 import pytest
 
 from healfsa.errors import SchemaError
 from healfsa.grammar import json_schema
+from healfsa.grammar.json_schema.sources import written
 from tests.schema.corpus import Judge
 
 
@@ -75,8 +77,8 @@ def test_a_component_of_an_api_description() -> None:
 def test_text_and_dict_are_one_grammar() -> None:
     schema = {"type": "object", "properties": {"a": {"multipleOf": 0.1}}}
     text = json.dumps(schema)
-    for written in ('{"a":0.3}', '{"a":0.25}'):
-        assert Judge(schema).accepts(written) == Judge(text).accepts(written)
+    for value in ('{"a":0.3}', '{"a":0.25}'):
+        assert Judge(schema).accepts(value) == Judge(text).accepts(written)
     assert json_schema(schema).key == json_schema(dict(schema)).key
     assert json_schema(schema).key != json_schema(schema, "any").key
 
@@ -92,3 +94,34 @@ def test_types_without_a_schema_are_errors() -> None:
         json_schema(typing.Callable[[int], int])
     with pytest.raises(SchemaError):
         json_schema(Person(name="a", age=1))
+
+
+def test_what_another_resolver_gives_is_another_grammar() -> None:
+    schema = {"$ref": "http://example.com/item"}
+    strings = json_schema(schema, resolver=lambda uri: {"type": "string"})
+    numbers = json_schema(schema, resolver=lambda uri: {"type": "integer"})
+    assert strings.facts != numbers.facts
+
+
+def test_keywords_that_only_another_document_holds() -> None:
+    far = {"allOf": [{"properties": {"a": True}}], "unevaluatedProperties": False}
+    grammar = json_schema({"$ref": "http://example.com/far"}, resolver=lambda uri: far)
+    assert grammar.accepts('{"a": 1}') and not grammar.accepts('{"b": 1}')
+
+
+@pytest.mark.parametrize("far", [{1: 2}, {"maximum": 1 << 20_000}, {"const": object()}], ids=["key", "number", "value"])
+def test_other_documents_are_read_as_strictly(far: object) -> None:
+    with pytest.raises(SchemaError, match="resolver"):
+        json_schema({"$ref": "http://example.com/far"}, resolver=lambda uri: far)
+
+
+def test_numbers_of_a_dict_and_their_texts_are_different() -> None:
+    exact, text = json_schema({"const": Decimal("1.50")}), json_schema({"const": "1.50"})
+    assert exact.facts != text.facts
+    assert written({"const": [Decimal("1.50"), Decimal("1E+400"), "1.50"]}) == '{"const":[1.50,1E+400,"1.50"]}'
+
+
+@pytest.mark.parametrize("number", ["1e99999999999999999999", "1e-99999999999999999999", "0." + "9" * 5000, "9" * 5000])
+def test_numbers_beyond_what_is_read(number: str) -> None:
+    with pytest.raises(SchemaError):
+        json_schema('{"maximum": ' + number + "}")

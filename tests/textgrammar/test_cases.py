@@ -75,3 +75,16 @@ def test_special_token():
         assert not automaton.is_accepting(state)
         assert automaton.step(state, b"<|end|>") == 0
         assert automaton.is_accepting(automaton.step_special(state, 0))
+
+
+def test_a_schema_in_a_lark_grammar_is_read_as_any_schema():
+    exact = healfsa.lark('start: %json {"const": 0.12345678901234567890123}')
+    assert exact.accepts("0.12345678901234567890123") and not exact.accepts("0.12345678901234568")
+    deep = "[" * 3000 + "]" * 3000
+    for schema in (
+        '{"type": "string", "type": "integer"}',
+        '{"maximum": ' + "9" * 5000 + "}",
+        '{"enum": ' + deep + "}",
+    ):
+        with pytest.raises(healfsa.HealFSAError):
+            healfsa.lark(f"start: %json {schema}")

@@ -51,6 +51,7 @@ from healfsa.limits import Limits
 MOST_NESTED = 100
 MOST_GUESSES = 4
 CHECKED_FROM = 4
+FAR_REACHING = {"unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"}
 BETWEEN = "put an object or an array between, or take the reference out"
 
 
@@ -69,6 +70,8 @@ class Compiler:
         noting: bool = False,
     ) -> None:
         keys = keys_of(schema) if keys is None else keys
+        if resolver is not None:  # what other documents say is not known yet
+            keys = keys | FAR_REACHING | WATCHED
         self.clock = Clock(limits)
         self.warn = warn
         self.noting = noting

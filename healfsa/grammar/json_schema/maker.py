@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache, partial
+from itertools import count
 from typing import Any
 
 from healfsa.arguments import one_of, shown
@@ -17,12 +18,13 @@ from healfsa.grammar.blame import blamed_schema
 from healfsa.grammar.grammar import Grammar, make_grammar
 from healfsa.grammar.json_schema.compiler import Compiler
 from healfsa.grammar.json_schema.report import ReportEntry, everywhere
-from healfsa.grammar.json_schema.sources import read_with_keys
+from healfsa.grammar.json_schema.sources import keys_of, read_with_keys
 from healfsa.grammar.json_schema.style import Style, style_of
 from healfsa.grammar.stored import keeps_grammars, kept_expression
 from healfsa.limits import Limits, limits_of
 
 _UNSUPPORTED = ("error", "warn")
+_RESOLVERS = count()
 
 
 def json_schema(
@@ -74,12 +76,14 @@ def json_schema(
     if resolver is not None:
         if not callable(resolver):
             raise GrammarError(f"resolver must be a function, not {shown(resolver)}", hint="from a URI to a schema")
-        resolver = lru_cache(resolver)
+        resolver = lru_cache(partial(_resolved, resolver))
     limits = limits_of(limits)
     source, text, keys = read_with_keys(schema)
     made = partial(Compiler, source, style_of(style), draft, resolver, on_unsupported == "warn", keys)
     compiler = made(limits=limits)
-    options = compiler.writer.key, draft, on_unsupported
+    options: tuple[str | None, ...] = compiler.writer.key, draft, on_unsupported
+    if resolver is not None:  # another resolver may give other documents
+        options += (f"resolver {next(_RESOLVERS)}",)
     try:
         if resolver is None and on_unsupported == "error" and keeps_grammars():
             expression = kept_expression(("json_schema", source, *options), compiler.expression)
@@ -88,6 +92,13 @@ def json_schema(
     except EmptyLanguage as error:
         raise blamed_schema(text, error) from None
     return make_grammar(expression, "json_schema", text, *options, report_entries=_Report(made))
+
+
+def _resolved(resolver: Callable[[str], Any], uri: str) -> Any:
+    """Return what a URI leads to, checked as a document of its own."""
+    found = resolver(uri)
+    keys_of(found)
+    return found
 
 
 class _Report:

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import types
 import typing
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from importlib import import_module
+from secrets import token_hex
 from typing import Any
 
 from healfsa.errors import LimitExceeded, MissingExtra, SchemaError
@@ -60,7 +62,31 @@ def read_with_keys(schema: Any) -> tuple[Any, str, set[str]]:
     keys, tuples = _survey(schema)
     if tuples:
         schema = _with_lists(schema)
-    return _unwrapped(schema), json.dumps(schema, default=str, separators=(",", ":")), keys
+    return _unwrapped(schema), written(schema), keys
+
+
+_MARK = f"number {token_hex(8)} "
+_MARKED = re.compile(f'"{_MARK}([^"]*)"')
+
+
+def written(schema: Any) -> str:
+    """Return the JSON text of a schema; numbers that were read exactly (`Decimal`) are written exactly."""
+    text = json.dumps(schema, default=_marked, separators=(",", ":"))
+    return _MARKED.sub(r"\1", text) if _MARK in text else text
+
+
+def _marked(value: Any) -> str:
+    return _MARK + str(value) if isinstance(value, Decimal) else str(value)
+
+
+def _number(text: str) -> Decimal:
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        raise ValueError(f"the exponent of {text[:40]} is too large") from None
+    if len(text) > MOST_PLAIN:
+        raise ValueError(f"a number of {len(text):,} characters; at most {MOST_PLAIN:,} are read")
+    return value
 
 
 def _parse(text: str | bytes, keys: set[str]) -> tuple[Any, str]:
@@ -77,7 +103,7 @@ def _parse(text: str | bytes, keys: set[str]) -> tuple[Any, str]:
     try:
         text = text.decode() if isinstance(text, bytes) else text
         try:
-            schema = json.loads(text, parse_float=Decimal, parse_constant=_refuse, object_pairs_hook=members)
+            schema = json.loads(text, parse_float=_number, parse_constant=_refuse, object_pairs_hook=members)
         except _TwiceError:  # the rest may be no JSON at all, which is said first
             twice = list(_written_twice(json.loads(text, parse_constant=_refuse, object_pairs_hook=_Pairs)))
     except RecursionError:

@@ -10,7 +10,6 @@ Not here: the schema compiler (see healfsa.grammar.json_schema), what stands aro
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 from collections.abc import Callable, Iterable
@@ -24,7 +23,7 @@ from healfsa.grammar.grammar import Grammar, make_grammar
 from healfsa.grammar.json_schema.compiler import Compiler
 from healfsa.grammar.json_schema.maker import json_schema
 from healfsa.grammar.json_schema.objects import at
-from healfsa.grammar.json_schema.sources import read
+from healfsa.grammar.json_schema.sources import read, written
 from healfsa.grammar.json_schema.style import Style
 from healfsa.grammar.tags import data
 from healfsa.grammar.tags.emit_members import MembersEmitter
@@ -141,7 +140,7 @@ class ArgumentCompiler(Compiler):
 
 def value_kinds(schema: Any) -> Callable[[str], tuple[bool, bool]]:
     """Return a function from an argument's name to whether it may be a string, and whether it may be something else."""
-    text = schema if isinstance(schema, (str, bytes)) else json.dumps(read(schema)[0], default=str, sort_keys=True)
+    text = schema if isinstance(schema, (str, bytes)) else written(read(schema)[0])
     return _kinds_of(text if isinstance(text, str) else text.decode())
 
 

@@ -27,6 +27,7 @@ _REGEX = re.compile(r"/(?!/)((?:\\/|\\\\|[^/\n])*)/([imslux]*)")
 _RANGE = re.compile(r"[ \t]*\.\.[ \t]*(?=\")")
 _TIMES = re.compile(r"~[ \t]*(\d+)(?:[ \t]*\.\.[ \t]*(\d+))?")
 _COUNT = re.compile(r"\{[ \t]*(\d*)[ \t]*(?:(,)[ \t]*(\d*)[ \t]*)?\}")
+_JSON = json.JSONDecoder(parse_int=str, parse_float=str)  # only where it ends is asked
 _TOKEN = re.compile(r"<[^<>\s]+>")
 _PATH = re.compile(r"\.?[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 _IGNORED_ATTRIBUTES = frozenset({"capture"})
@@ -112,7 +113,7 @@ class Again(Tree):
 class Json(Tree):
     """A JSON value that follows a schema."""
 
-    schema: object
+    schema: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -370,13 +371,13 @@ class _Parser:
             )
         return Token(at, name)
 
-    def _json_value(self) -> object:
+    def _json_value(self) -> str:
+        start = self.read.at
         try:
-            value, end = json.JSONDecoder().raw_decode(self.read.text, self.read.at)
-        except json.JSONDecodeError as error:
-            raise self.read.error(f"this JSON cannot be read: {error.msg}", error.pos) from None
-        self.read.at = end
-        return value
+            self.read.at = _JSON.raw_decode(self.read.text, start)[1]
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise self.read.error(f"this JSON cannot be read: {error}", getattr(error, "pos", start)) from None
+        return self.read.text[start : self.read.at]
 
     def _use(self, at: int) -> Tree:
         if self.read.peek() == "%":
