@@ -127,19 +127,17 @@ class Automaton:
 
     def _settle(self, bodies: list[int]) -> None:
         """Bring byte classes, rows and the liveness of rules up to date after a load."""
-        before = self._classes()
-        self.run(kernels_classes.classify)
+        before, kept = int(self.memory[km.CLASSES]), self.memory[km.CLASS_OF : km.CLASS_OF + 512].copy()
+        classes = self.run(kernels_classes.classify)
         if self.start == 0:
             fit_rows(self.memory)
-        elif self._classes() != before:  # as many, but with other numbers, is another partition, too
+        elif classes != before:
             self.memory = enlarge(self.memory, self.limits, "classes", self.stage)
+        else:  # classes are only ever split: as many are the same ones, maybe by other numbers than rows were made with
+            self.memory[km.CLASS_OF : km.CLASS_OF + 512] = kept
         if bodies:
             self.run(kernels_rules.check_rules)
             self.run(kernels_live.settle_rules, bodies[0])
-
-    def _classes(self) -> bytes:
-        """Return the class of each byte."""
-        return self.memory[km.CLASS_OF : km.CLASS_OF + 256].tobytes()
 
     def _prove(self, node: int) -> None:
         """Raise where a node accepts nothing or cannot be shown to accept something."""
