@@ -127,14 +127,12 @@ class Automaton:
 
     def _settle(self, bodies: list[int]) -> None:
         """Bring byte classes, rows and the liveness of rules up to date after a load."""
-        before, kept = int(self.memory[km.CLASSES]), self.memory[km.CLASS_OF : km.CLASS_OF + 512].copy()
+        before = int(self.memory[km.CLASSES])
         classes = self.run(kernels_classes.classify)
         if self.start == 0:
             fit_rows(self.memory)
         elif classes != before:
             self.memory = enlarge(self.memory, self.limits, "classes", self.stage)
-        else:  # classes are only ever split: as many are the same ones, maybe by other numbers than rows were made with
-            self.memory[km.CLASS_OF : km.CLASS_OF + 512] = kept
         if bodies:
             self.run(kernels_rules.check_rules)
             self.run(kernels_live.settle_rules, bodies[0])

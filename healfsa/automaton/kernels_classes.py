@@ -47,19 +47,21 @@ from healfsa.automaton.kernels_nodes import make_repeat, make_set, packed_byte
 
 @kernel("int64(int32[::1], int64)")
 def refine(memory, place):
-    """Split the byte classes by the set of 8 words at `place`."""
+    """Split the byte classes by the set of 8 words at `place`; what is not split keeps its number, for rows name it."""
     base = memory[WORK] + memory[WORK_USED]
     if memory[WORK_USED] + 512 > memory[WORK_ROOM]:
         return GROW_WORK
     for i in range(base, base + 512):
         memory[i] = -1
-    n = 0
+    n = memory[CLASSES]
     for byte in range(256):
-        key = base + 2 * memory[CLASS_OF + byte] + (1 if has_byte(memory, place, byte) else 0)
+        old, inside = memory[CLASS_OF + byte], 1 if has_byte(memory, place, byte) else 0
+        key = base + 2 * old + inside
         if memory[key] < 0:
-            memory[key] = n
-            memory[BYTE_OF + n] = byte
-            n += 1
+            is_split = memory[base + 2 * old + 1 - inside] >= 0
+            memory[key] = n if is_split else old
+            memory[BYTE_OF + memory[key]] = byte
+            n += 1 if is_split else 0
         memory[CLASS_OF + byte] = memory[key]
     memory[CLASSES] = n
     return 0

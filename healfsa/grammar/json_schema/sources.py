@@ -80,13 +80,13 @@ def _marked(value: Any) -> str:
 
 
 def _number(text: str) -> Decimal:
-    try:
-        value = Decimal(text)
-    except InvalidOperation:
-        raise ValueError(f"the exponent of {text[:40]} is too large") from None
+    """Return a number of a text; `_parse` makes a SchemaError of what is raised."""
     if len(text) > MOST_PLAIN:
         raise ValueError(f"a number of {len(text):,} characters; at most {MOST_PLAIN:,} are read")
-    return value
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise ValueError(f"the exponent of {text[:40]} is too large") from None
 
 
 def _parse(text: str | bytes, keys: set[str]) -> tuple[Any, str]:
