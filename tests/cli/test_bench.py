@@ -96,4 +96,8 @@ def test_end_to_end(tmp_path):
     result = CliRunner().invoke(app, ["bench", "--end-to-end", "--tokens", "8", "--repeat", "1", "--json", str(out)])
     assert result.exit_code == 0, result.output
     figures = json.loads(out.read_text())
-    assert figures["ratio"] > 0.5 and all(passes < tokens for passes, tokens in figures["passes"])
+    assert (
+        figures["ratio"] > 0.5
+        and 0 < figures["masks"] < 0.5
+        and all(passes < tokens for passes, tokens in figures["passes"])
+    )
