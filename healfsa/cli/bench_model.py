@@ -43,14 +43,12 @@ def run(model: str | None, tokens: int, repeat: int, out: Path | None) -> None:
     index = engine.compile(healfsa.json_schema(LONG))
     inputs = tokenizer(PROMPT, return_tensors="pt")
     start = inputs["input_ids"].shape[1]
-    ways = ["without", "with"]
-    seconds: dict[str, list[float]] = {way: [] for way in ways}
+    seconds: dict[str, list[float]] = {"without": [], "with": []}
     in_masks = []
     for turn in range(repeat + 1):
-        for way in ways if turn % 2 else ways[::-1]:  # neither is always first
-            masks = []
-            if way == "with":
-                masks = [_Timed(transformers.ConstrainedLogitsProcessor(engine, index, prompt_width=start))]
+        for way in list(seconds)[:: 1 if turn % 2 else -1]:  # neither is always first
+            processor = transformers.ConstrainedLogitsProcessor(engine, index, prompt_width=start)
+            masks = [_Timed(processor)] if way == "with" else []
             spent = _generate(network, inputs, tokens, masks)
             if turn:  # the first one warms up
                 seconds[way].append(spent)
