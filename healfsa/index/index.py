@@ -154,6 +154,8 @@ class Index(Masks):
     def _wide_row(self, state: int, extra: Sequence[int], answer: int | None = None) -> Row:
         """Return the row of a wide state and of the tokens `extra`; states and grammars with equal ones share it."""
         tokens, make = self._wide.tokens(state, answer)
+        if isinstance(tokens, Row) and not extra:
+            return tokens
         name = None if tokens is None else (tokens, *extra)
         row = None if name is None else self.pool.named.get(name)
         if row is None:

@@ -23,6 +23,7 @@ from healfsa.index import (
     kernels,
     kernels_alike,
     kernels_contrast,
+    kernels_equal,
     kernels_far,
     kernels_first,
     kernels_loops,
@@ -38,12 +39,13 @@ if TYPE_CHECKING:
     from healfsa.automaton import Automaton
     from healfsa.index.tables import Tables
 
+PIECES = 5  # place of the pieces in what `Tables.scratch_first` returns
 THIN = 4  # trie nodes: below a node with fewer of them a walk looks at all
 QUICK = 2500  # trie nodes: a state that meets fewer of them is walked at once,
 INSIDE = 300  # if it does not meet more than these below one thick node
 DIFFERENT = 16_000  # trie nodes that a comparison may look at
 HEAVY = 20_000  # trie nodes that ways out of a loop may lie below; with more a walk is as fast
-HINTS = 15  # wide parts that a short walk does not even begin with
+SEEN = 4096  # words for the descriptions of states, see kernels_equal
 KEPT = 4096
 LONG = kernels_sets.LONG  # bounds that no such token reaches are far; longer tokens are looked at one by one
 NO_TOKENS = np.zeros(0, dtype=np.int32)
@@ -75,7 +77,8 @@ class Found:
         self.lists += other.lists
 
 
-Named = tuple[tuple | None, Callable[[], Found]]  # equal names mean equal tokens, in all grammars of an engine
+# Equal names mean equal tokens, in all grammars of an engine; a row is the name of its own tokens.
+Named = tuple[tuple | Row | None, Callable[[], Found]]
 
 
 class Wide:
@@ -102,18 +105,19 @@ class Wide:
         self._exits: dict[tuple[int, int], Exits | None] = {}
         self._short: dict[int, bytes] = {}
         self._models: dict[int, Row] = {}
-        self._hints = np.zeros(HINTS + 1, dtype=np.int32)
+        # What kernels know of loops (see kernels_equal), and the endings of one of them: always replaced together.
+        self._seen = np.zeros(kernels_equal.HINTS + 1, dtype=np.int32), NO_TOKENS
 
     def quickly(self, state: int) -> np.ndarray | None:
         """Return the text tokens allowed in `state` (in scratch memory) where a short walk finds them, else None."""
         stack, found, _ = self._tables.scratch()
-        args = self._tables.trie, self._tables.fans, stack, self._tables.scratch_marks(), found, self._hints
+        args = self._tables.trie, self._tables.fans, stack, self._tables.scratch_marks(), found, self._seen[0]
         count = self._automaton.run(kernels_stroll.stroll, *args, state, QUICK, INSIDE)
         return None if count == kernels_stroll.TOO_WIDE else found[:count]
 
     def listed(self, state: int, ending: np.ndarray) -> int:
         """Write the row of `state` to the scratch memory in one call; return its length, or why it is not done."""
-        args = state, DIFFERENT, self._hints, ending, QUICK, INSIDE
+        args = *self._seen, ending, state, DIFFERENT, HEAVY, QUICK, INSIDE
         return self._automaton.run(kernels_first.listed, *self._tables.scratch_first(), *args)
 
     def tokens(self, state: int, answer: int | None = None) -> Named:
@@ -123,10 +127,11 @@ class Wide:
         """
         arrays = self._tables.scratch_first()
         if answer is None:
-            answer = self._automaton.run(kernels_first.apart, *arrays[:-1], state, DIFFERENT)
+            args = *self._seen, state, DIFFERENT, HEAVY, QUICK, INSIDE
+            answer = self._automaton.run(kernels_first.apart, *arrays, *args)
         if answer & 1:
             return self._by_comparison(answer >> 1)
-        parts = arrays[-2][1, : (answer >> 1) * kernels_split.PIECE].reshape(-1, kernels_split.PIECE).tolist()
+        parts = arrays[PIECES][1, : (answer >> 1) * kernels_split.PIECE].reshape(-1, kernels_split.PIECE).tolist()
         loops = [self._ready(part, rest) for _, part, _, _, rest in parts]
         if not any(loops):
             return self._from_afar(state)
@@ -283,6 +288,8 @@ class Wide:
             extra, missing = more[: 1 + more[0]].copy(), less[: 1 + less[0]].copy()
             row = self._model(model)
             more[: len(extra)], less[: len(missing)] = extra, missing
+        if not (more[0] or less[0]):
+            return row, lambda: Found([row.base] if len(row.base) else [], [row.tokens], row.missing)
         name = row, more[1 : 1 + more[0]].tobytes(), less[1 : 1 + less[0]].tobytes()
         return name, lambda: self._changed(row, more, less)
 
@@ -311,9 +318,8 @@ class Wide:
             if loop is NOT_YET:
                 return None
             self._loops[part] = loop
-            if loop is not None and self._hints[0] < HINTS:
-                self._hints[0] += 1
-                self._hints[self._hints[0]] = part
+            if loop is not None:
+                self._seen = _with_loop(*self._seen, part, loop)
         return self._loops[part]
 
     def _ways_out(self, loop: Loop, part: int, rest: int) -> Exits | None:
@@ -330,10 +336,24 @@ class Wide:
         tables = self._tables
         stacks, alive, found = tables.scratch_pair()
         arrays = tables.trie, tables.fans, loop.endings, stacks[0], tables.scratch_marks()
-        args = part, rest, HEAVY, alive, found, self._hints, QUICK, INSIDE
+        args = part, rest, HEAVY, alive, found, self._seen[0], QUICK, INSIDE
         count = self._automaton.run(kernels_loops.leave, *arrays, *args)
         if count >= kernels_loops.TOO_HEAVY:
             return None if count == kernels_loops.OVERLAPPING else TOO_MANY
         short = count & kernels_loops.MOST
         self._remember_short(rest, b"" if short == kernels_loops.MOST else found[:short].tobytes())
         return loop.exits(alive[: count >> kernels_loops.SHIFT])
+
+
+def _with_loop(seen: np.ndarray, endings: np.ndarray, part: int, loop: Loop) -> tuple[np.ndarray, np.ndarray]:
+    """Return what kernels know of loops, with one loop more; of two loops that with more endings has them at hand."""
+    hints = int(seen[0])
+    if hints < kernels_equal.HINTS:
+        seen[hints + 1] = part
+        seen[0] = hints + 1
+    if len(loop.endings) <= len(endings) or SEEN <= kernels_equal.S_FIRST:
+        return seen, endings
+    new = np.zeros(SEEN, dtype=np.int32)
+    new[: kernels_equal.S_PART] = seen[: kernels_equal.S_PART]
+    new[kernels_equal.S_PART : kernels_equal.S_USED + 1] = part, loop.most, kernels_equal.S_FIRST
+    return new, loop.endings
