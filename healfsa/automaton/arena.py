@@ -142,12 +142,6 @@ def lay_out(header: np.ndarray, room: dict[str, int], width: int, limits: Limits
     return as_words(memory)
 
 
-def fit_rows(memory: np.ndarray) -> None:
-    """Make rows of the words that `new_memory` left for them, now that their width is known."""
-    width = int(memory[km.CLASSES] + memory[km.SPECIALS])
-    memory[km.WIDTH], memory[km.ROWS_ROOM] = width, int(memory[km.ROWS_ROOM]) // width
-
-
 def enlarge(memory: np.ndarray, limits: Limits, region: str, stage: str) -> np.ndarray:
     """Return a larger copy of the arena.
 

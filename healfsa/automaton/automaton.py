@@ -19,6 +19,7 @@ import numpy as np
 
 from healfsa.automaton import (
     kernels,
+    kernels_begin,
     kernels_classes,
     kernels_distinct,
     kernels_forget,
@@ -28,7 +29,7 @@ from healfsa.automaton import (
     kernels_rules,
 )
 from healfsa.automaton import kernels_memory as km
-from healfsa.automaton.arena import FUEL, enlarge, fit_rows, new_memory, twin, used
+from healfsa.automaton.arena import FUEL, enlarge, new_memory, twin, used
 from healfsa.automaton.kernels_compile import as_words
 from healfsa.automaton.program import Program
 from healfsa.automaton.symbols import Symbols
@@ -99,12 +100,9 @@ class Automaton:
         code = program.finish(start, 0)
         self.specials = tuple(self.symbols.specials)
         self.memory = new_memory(code, self.limits, spellable, len(self.specials))
-        kernels_classes.prepare(self.memory)
-        start = self.run(kernels_load.load, code)
         self.symbols.loaded(eager)
-        self._settle(eager)
-        self.start = start
-        self._prove(start)
+        self.start = self.run(kernels_begin.begin, code)
+        self._prove(self.start, eager)
         self.symbols.let_go()
         self.deadline, self.stage = None, "walk"
         return self
@@ -125,21 +123,16 @@ class Automaton:
             number += 1
         return bodies
 
-    def _settle(self, bodies: list[int]) -> None:
-        """Bring byte classes, rows and the liveness of rules up to date after a load."""
+    def _settle(self) -> None:
+        """Bring byte classes and rows up to date after a load."""
         before = int(self.memory[km.CLASSES])
-        classes = self.run(kernels_classes.classify)
-        if self.start == 0:
-            fit_rows(self.memory)
-        elif classes != before:
+        if self.run(kernels_classes.classify) != before:
             self.memory = enlarge(self.memory, self.limits, "classes", self.stage)
-        if bodies:
-            self.run(kernels_rules.check_rules)
-            self.run(kernels_live.settle_rules, bodies[0])
+        self.run(kernels_rules.check_rules)
 
-    def _prove(self, node: int) -> None:
-        """Raise where a node accepts nothing or cannot be shown to accept something."""
-        answer = self.run(kernels_live.prove, node)
+    def _prove(self, node: int, bodies: list[int]) -> None:
+        """Raise where a node (`bodies` are its new rules) accepts nothing or cannot be shown to accept something."""
+        answer = self.run(kernels_live.prove, node, bodies[0] if bodies else -1)
         if answer == kernels_rows.NO:
             raise EmptyLanguage("the grammar accepts no text", hint="look for parts that contradict each other")
         if answer != kernels_rows.YES:
@@ -242,8 +235,8 @@ class Automaton:
         self.memory = twin(self.memory)  # readers without the lock keep the old one
         self.run(kernels_load.load, code)
         symbols.loaded(bodies)
-        self._settle(bodies)
-        self._prove(int(self.memory[self.memory[km.RULES] + number * km.RULE + km.R_BODY]))
+        self._settle()
+        self._prove(int(self.memory[self.memory[km.RULES] + number * km.RULE + km.R_BODY]), bodies)
         symbols.let_go()
 
     def _set_apart(self, question: int) -> None:
@@ -265,7 +258,7 @@ class Automaton:
         self._excluded[number, answer] = item, texts, others
         if self.memory[km.CLASSES] < 256:
             self.memory = twin(self.memory)  # as in `_load_rule`
-            self._settle([])
+            self._settle()
         self.memory[int(self.memory[km.NODES]) + question * km.NODE + km.MEMO] = answer
 
     def _load(self, expression: ex.Expression) -> int:

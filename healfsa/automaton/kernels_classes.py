@@ -122,7 +122,7 @@ def classify(memory):
     return memory[CLASSES]
 
 
-@entry("int64(int32[::1])")
+@kernel("int64(int32[::1])")
 def prepare(memory):
     """Make the first nodes: NOTHING, EMPTY, any spellable byte, everything; one byte class; return EVERYTHING."""
     if memory[NODES_USED] < 2:

@@ -227,14 +227,7 @@ def settle_step(memory, state, column):
     return final
 
 
-@entry("int64(int32[::1], int64)")
-def prove(memory, node):
-    """Return YES when `node` accepts something, NO, or UNDECIDED, or a status."""
-    memory[VISITED] = 0
-    return decide(memory, node, 0)
-
-
-@entry("int64(int32[::1], int64)")
+@kernel("int64(int32[::1], int64)")
 def settle_rules(memory, first):
     """Decide for the rules from `first` on whether they accept anything: a least fixed point."""
     changed = True
@@ -255,3 +248,11 @@ def settle_rules(memory, first):
         if memory[at + R_BODY] >= 0 and memory[at + R_LIVENESS] == 0:
             memory[at + R_LIVENESS] = NO
     return 0
+
+
+@entry("int64(int32[::1], int64, int64)")
+def prove(memory, node, first):
+    """Return YES when `node` accepts something, NO, UNDECIDED, or a status; rules from `first` on (-1: none) are new."""
+    status = settle_rules(memory, first) if first >= 0 else 0
+    memory[VISITED] = 0
+    return status if status < 0 else decide(memory, node, 0)

@@ -178,12 +178,14 @@ class Matcher:
         """
         if type(token_id) is not int:
             token_id = as_id(token_id)
-        owed = self._owed
-        after = None if owed else self.index.moves.get((self._state, token_id))
+        index, state, owed = self.index, self._state, self._owed
+        after = None if owed else index.moves.get((state, token_id))
+        if after is None and not owed and state != ENDED and 0 <= token_id < index.size:
+            after = index.new_move(state, token_id)  # `_after` with fewer calls
         if after is None or after == REJECTED:
-            after, owed = self._after((self._state, owed), token_id)
+            after, owed = self._after((state, owed), token_id)
             if after == REJECTED:
-                raise rejection(self.index, self._state, self._owed, token_id)
+                raise rejection(index, state, self._owed, token_id)
         if owed or self._owed or self._shared or len(self._trail) > self._length:
             self._push(after, owed, token_id)
         else:

@@ -23,7 +23,7 @@ class AnyText(Masks):
         trie = self.vocabulary.trie
         return trie.order[trie.first[node] : trie.first[trie.skip[node]]]
 
-    def advance(self, state: int, token_id: int) -> int:
+    def new_move(self, state: int, token_id: int) -> int:
         if token_id in self.vocabulary.eos_ids:
             return ENDED
         return REJECTED if self.tables.kinds[token_id] == HOLE else state

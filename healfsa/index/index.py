@@ -21,7 +21,7 @@ from healfsa.index.distinct import Differing
 from healfsa.index.eager import MAX_BYTES, MAX_STATES, TokenTable, tabulate
 from healfsa.index.masks import ENDED, REJECTED, TEXT, Masks
 from healfsa.index.rows import DENSE_ABOVE, NO_WORDS, Row, RowPool, among
-from healfsa.index.spelling import Spelling, is_exact_by_bytes, makeable, refuse
+from healfsa.index.spelling import Spelling, is_exact_by_bytes, refuse
 from healfsa.index.tables import Tables
 from healfsa.index.wide import Wide
 from healfsa.limits import USUAL, Limits
@@ -78,7 +78,7 @@ class Index(Masks):
     ) -> None:
         super().__init__(vocabulary, tables, pool)
         limits = limits or USUAL
-        self.automaton = _automaton(expression, vocabulary, limits)
+        self.automaton = _automaton(expression, vocabulary, self.tables.makeable, limits)
         self.start = self.automaton.start
         self.eager: TokenTable | None = None
         self.special_ids = _special_ids(self.automaton, vocabulary)
@@ -110,9 +110,12 @@ class Index(Masks):
     def _remember(self, key: int | tuple[int, bytes, bool], state: int, owed: bytes, at_once: bool = False) -> Row:
         if owed or state <= REJECTED:
             return super()._remember(key, state, owed, at_once)
-        count = self._wide.listed(state, self._end) if self._is_plain else kernels_first.NOT_PLAIN
+        count = self._wide.listed(state, self.tables.ending) if self._is_plain else kernels_first.NOT_PLAIN
         if count <= DENSE_ABOVE:
             return self.pool.keep_listed(self, self._rows, key, self.tables.scratch()[1][:count])
+        if count >= kernels_first.EQUAL:
+            self.automaton.tell_cuts()
+            return self.pool.keep(self, self._rows, key, self._wide.model(count - kernels_first.EQUAL))
         if count < kernels_first.APART and self.automaton.remembers(state):
             free = self.automaton.forget(state, OPEN)
             if free != state:
@@ -154,8 +157,6 @@ class Index(Masks):
     def _wide_row(self, state: int, extra: Sequence[int], answer: int | None = None) -> Row:
         """Return the row of a wide state and of the tokens `extra`; states and grammars with equal ones share it."""
         tokens, make = self._wide.tokens(state, answer)
-        if isinstance(tokens, Row) and not extra:
-            return tokens
         name = None if tokens is None else (tokens, *extra)
         row = None if name is None else self.pool.named.get(name)
         if row is None:
@@ -170,6 +171,8 @@ class Index(Masks):
         answer = self._wide.listed(state, NO_WORDS) if self._is_plain else kernels_first.NOT_PLAIN
         if answer <= DENSE_ABOVE:
             return self._pack(self.tables.scratch()[1][:answer])
+        if answer >= kernels_first.EQUAL:
+            return self._wide.model(answer - kernels_first.EQUAL)
         if answer >= kernels_first.APART:
             return self._wide_row(state, (), answer - kernels_first.APART >> 1)
         tokens = self._all_tokens(state)
@@ -205,11 +208,7 @@ class Index(Masks):
         live = {after: self.is_live(after) for after in set(states.tolist())}
         return tokens[[live[after] for after in states.tolist()]]
 
-    def advance(self, state: int, token_id: int) -> int:
-        known = self.moves.get((state, token_id))
-        return self._new_move(state, token_id) if known is None else known
-
-    def _new_move(self, state: int, token_id: int) -> int:
+    def new_move(self, state: int, token_id: int) -> int:
         tables = self.tables
         if tables.kinds[token_id] == TEXT:
             after = self.automaton.run(kernels.advance, tables.data, tables.offsets, state, token_id)
@@ -241,9 +240,10 @@ class Index(Masks):
         return b"" if state == ENDED else self.automaton.forced(state)
 
 
-def _automaton(expression: Expression, vocabulary: Vocabulary, limits: Limits) -> Automaton:
+def _automaton(
+    expression: Expression, vocabulary: Vocabulary, spellable: frozenset[int] | None, limits: Limits
+) -> Automaton:
     """Return the automaton over the bytes that the vocabulary can make."""
-    spellable = makeable(vocabulary)
     try:
         return Automaton.from_expression(expression, limits, spellable)
     except EmptyLanguage:

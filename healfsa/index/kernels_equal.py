@@ -29,11 +29,12 @@ D_LENGTH, D_STATE, D_LEAST, D_MOST, D_LEFT, D_WORDS = 0, 1, 2, 3, 4, 5  # of a d
 
 @kernel("int64(int32[::1], int64, int64, int64, int32[::1], int64, int32[::1], int64)")
 def described(seen, state, least, most, alive, left, found, short):
-    """Return the first state with this description (`left` endings, `short` tokens); from now on `state` if none has."""
+    """Return the first state with this description of `left` endings and `short` tokens; else `state`, from now on."""
     end, length = int(seen[S_USED]), D_WORDS + left + short
     at = S_FIRST
     while at < end:
-        if seen[at] == length and seen[at + D_LEAST] == least and seen[at + D_MOST] == most and seen[at + D_LEFT] == left:
+        same = seen[at] == length and seen[at + D_LEFT] == left
+        if same and seen[at + D_LEAST] == least and seen[at + D_MOST] == most:
             words, k = at + D_WORDS, 0
             while k < left and seen[words + k] == alive[k]:
                 k += 1

@@ -1,9 +1,9 @@
 """The first look at a state, in one call: its whole row, or what its row can be made of.
 
 In: the automaton's memory, the trie, a state. Out: listed tokens; or the difference from a model; or pieces.
-Idea: most rows are short walks; most others differ from a model's by a few tokens, or not at all from the row of a state
-    that came before, or are loops and what follows. To ask for all of that in turn costs more than the answers do, so
-    one kernel asks.
+Idea: most rows are short walks; most others are those of a state that came before, or differ from a model's by a few
+    tokens, or are loops and what follows. To ask for all of that in turn costs more than the answers do, so one kernel
+    asks.
 Cost: that of the kernels that are called.
 Not here: the walks (kernels), pieces (kernels_split), what becomes of the answers (see wide).
 """
@@ -18,7 +18,7 @@ from healfsa.index.kernels_equal import S_FIRST, by_pieces, equal_state
 from healfsa.index.kernels_split import split
 from healfsa.index.kernels_stroll import TOO_WIDE, stroll
 
-NOT_PLAIN, APART = 1 << 42, 1 << 43  # answers of `listed` that are no number of tokens
+NOT_PLAIN, APART, EQUAL = 1 << 42, 1 << 43, 1 << 44  # answers of `listed` that are no number of tokens
 SHARED = f"{READ}, {READ}, int32[:, ::1], int32[::1], int32[::1], int32[:, ::1], uint8[::1], int32[::1], {READ}"
 
 
@@ -39,7 +39,7 @@ def apart(
         model = equal_state(
             memory, trie, fans, endings, stack, marks, found, alive, seen, pieces, answer >> 1, heaviest, nodes, inside
         )
-        return model if model < 0 else 2 * model + 1
+        return model if model < 0 else (2 * model + 1 if model != state else answer)
     n = split(memory, state, pieces[0], pieces[1])
     if n <= 0 or seen.size <= S_FIRST or accepting(memory, state):
         return n if n < 0 else 2 * n
@@ -72,7 +72,8 @@ def listed(
     """Write a whole row to `found`: what `stroll` finds, and `ending` where the text may end; return their number.
 
     NOT_PLAIN where there is more to a row than that: a state that remembers, searches that were cut. Where there is too
-    much to list, APART and twice the answer of `apart`, and one more where the text may end.
+    much to list, EQUAL and a state with just this row; or APART and twice the answer of `apart`, and one more where the
+    text may end.
     """
     if memory[memory[NODES] + state * NODE] & REMEMBERS != 0:
         return NOT_PLAIN
@@ -95,7 +96,10 @@ def listed(
             nodes,
             inside,
         )
-        return answer if answer < 0 else APART + 2 * answer + (1 if accepting(memory, state) else 0)
+        ends = 1 if accepting(memory, state) else 0
+        if answer & 1 == 1 and ends + found[0] + less[0] == 0:
+            return answer if answer < 0 else EQUAL + (answer >> 1)
+        return answer if answer < 0 else APART + 2 * answer + ends
     if n < 0:
         return n
     if accepting(memory, state):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from healfsa.automaton.kernels import column_step, transition
 from healfsa.automaton.kernels_memory import (
+    BYTE_OF,
     CLASS_OF,
     CLASSES,
     EMPTY,
@@ -287,13 +288,14 @@ def bytes_behind(memory, state, part, pairs, live):
     while at < known:
         here, inside = int(pairs[at]), int(pairs[at + 1])
         at += 2
-        for byte in range(256):
-            inner = transition(memory, inside, byte)
-            after = transition(memory, here, byte) if inner > 0 or (at > 2 and inside == part) else 0
+        behind = at > 2 and inside == part
+        for column in range(memory[CLASSES]):
+            inner = column_step(memory, inside, column)
+            after = column_step(memory, here, column) if inner > 0 or behind else 0
             if inner < 0 or after < 0:
                 return min(inner, after)
-            if after > 0 and at > 2 and inside == part:
-                live[byte] = 1
+            if after > 0 and behind:
+                live[memory[BYTE_OF + column]] = 1
             if after == 0 or inner == 0:
                 continue
             inner = part if inner == EMPTY else inner
@@ -305,6 +307,8 @@ def bytes_behind(memory, state, part, pairs, live):
                     return 0
                 pairs[known], pairs[known + 1] = after, inner
                 known += 2
+    for byte in range(256):
+        live[byte] = live[memory[BYTE_OF + memory[CLASS_OF + byte]]]
     return 1
 
 

@@ -48,10 +48,9 @@ class Masks(ABC):
         self.vocabulary = vocabulary
         self.tables = tables or Tables(vocabulary)
         self.pool = RowPool(1 << 28) if pool is None else pool
-        self.words = self.tables.words
+        self.size, self.words = vocabulary.size, self.tables.words
         self.moves: dict[tuple[int, int], int] = {}  # states behind tokens that were asked for, see `advance`
         self._rows: dict = {}
-        self._end = np.array(vocabulary.eos_ids, dtype=np.int32)
 
     # What the classes below answer.
 
@@ -63,9 +62,14 @@ class Masks(ABC):
     def tokens_below(self, state: int, node: int) -> np.ndarray:
         """Return the text tokens that run through trie node `node`, of which `state` can read the rest."""
 
-    @abstractmethod
     def advance(self, state: int, token_id: int) -> int:
         """Return the state behind `token_id` (`ENDED` behind an end-of-text token), or `REJECTED`."""
+        known = self.moves.get((state, token_id))
+        return self.new_move(state, token_id) if known is None else known
+
+    @abstractmethod
+    def new_move(self, state: int, token_id: int) -> int:
+        """Return what `advance` does; `moves` knows nothing of it yet."""
 
     @abstractmethod
     def step(self, state: int, data: bytes) -> int:
@@ -121,7 +125,7 @@ class Masks(ABC):
         if owed:
             row = self._pack(owed_tokens(self, state, owed, at_once))
         else:
-            row = self._pack(self._end) if state == ENDED else self._row(state)
+            row = self._pack(self.tables.ending) if state == ENDED else self._row(state)
         return self.pool.keep(self, self._rows, key, row)
 
     def _pack(

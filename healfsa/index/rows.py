@@ -100,7 +100,7 @@ class RowPool:
     def keep(self, owner: Any, rows: dict[Hashable, Row], key: Hashable, row: Row) -> Row:
         """Put `row`, or the equal one that is kept already, into the dict `rows` of the index `owner`; return it."""
         with self._lock:
-            kept = self._kept.setdefault(row.content, row)
+            kept = row if row.users else self._kept.setdefault(row.content, row)
             if kept is not row and not kept.equals(row):
                 kept = row  # kept too, but not found again
             return self._own(owner, rows, key, kept)

@@ -16,6 +16,7 @@ import numpy as np
 from healfsa.automaton.kernels_compile import as_words
 from healfsa.index import kernels, kernels_alike, kernels_far, kernels_sets
 from healfsa.index.sets import Sets
+from healfsa.index.spelling import makeable
 
 if TYPE_CHECKING:
     from healfsa.index.loops import Loop
@@ -48,6 +49,10 @@ class Tables:
         All ids that are something (text or special).
     longest : np.int32[...]
         The text tokens of more than `kernels_sets.LONG` bytes.
+    ending : np.int32[...]
+        The end-of-text tokens.
+    makeable : frozenset of int or None
+        The byte values that occur in tokens at all; None for all 256.
     narrow : set of bytes
         Repeated parts that need no sets, see loops.
     """
@@ -62,6 +67,8 @@ class Tables:
         self.words = (vocabulary.size + 31) // 32
         self.existing = np.flatnonzero(vocabulary.kinds).astype(np.int32)
         self.kinds = vocabulary.kinds.tobytes()
+        self.ending = np.array(vocabulary.eos_ids, dtype=np.int32)
+        self.makeable = makeable(vocabulary)
         order = vocabulary.trie.order
         self.longest = order[np.diff(self.offsets)[order] > kernels_sets.LONG]  # now, so that no first mask waits
         self._local = threading.local()

@@ -77,8 +77,7 @@ class Found:
         self.lists += other.lists
 
 
-# Equal names mean equal tokens, in all grammars of an engine; a row is the name of its own tokens.
-Named = tuple[tuple | Row | None, Callable[[], Found]]
+Named = tuple[tuple | None, Callable[[], Found]]  # equal names mean equal tokens, in all grammars of an engine
 
 
 class Wide:
@@ -286,18 +285,19 @@ class Wide:
         row = self._models.get(model)
         if row is None:
             extra, missing = more[: 1 + more[0]].copy(), less[: 1 + less[0]].copy()
-            row = self._model(model)
+            row = self.model(model)
             more[: len(extra)], less[: len(missing)] = extra, missing
-        if not (more[0] or less[0]):
-            return row, lambda: Found([row.base] if len(row.base) else [], [row.tokens], row.missing)
         name = row, more[1 : 1 + more[0]].tobytes(), less[1 : 1 + less[0]].tobytes()
         return name, lambda: self._changed(row, more, less)
 
-    def _model(self, state: int) -> Row:
-        """Return, and remember, the row of a state that others are compared with."""
-        if len(self._models) >= KEPT:
-            self._models.clear()
-        row = self._models[state] = self._row_of(state)
+    def model(self, state: int) -> Row:
+        """Return, and remember, the row of the text tokens of a state that others are compared with, or equal to."""
+        row = self._models.get(state)
+        if row is None:
+            row = self._row_of(state)
+            if len(self._models) >= KEPT:
+                self._models.clear()
+            self._models[state] = row
         return row
 
     def _changed(self, row: Row, more: np.ndarray, less: np.ndarray) -> Found:
