@@ -252,7 +252,7 @@ def settle_rules(memory, first):
 
 @entry("int64(int32[::1], int64, int64)")
 def prove(memory, node, first):
-    """Return YES when `node` accepts something, NO, UNDECIDED, or a status; rules from `first` on (-1: none) are new."""
+    """Return YES when `node` accepts something, NO, UNDECIDED, or a status. Rules from `first` on are new; -1: none."""
     status = settle_rules(memory, first) if first >= 0 else 0
     memory[VISITED] = 0
     return status if status < 0 else decide(memory, node, 0)

@@ -14,13 +14,13 @@ import json
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from healfsa.grammar.tags.arguments import ArgumentStyle
+from healfsa.grammar.tags.arguments import ArgumentStyle, Kinds
 from healfsa.grammar.tags.template import Blank, Slot
 from healfsa.library.render import dumps
 from healfsa.library.stream import Stream
 
 Give = Callable[[str], None]
-Kinds = Callable[[str], tuple[bool, bool]]
+KindsOf = Callable[[str], Kinds]
 Steps = tuple[str | Blank | Slot, ...]
 Result = Generator[None, None, "dict[str, Any] | None"]
 _WORDS = {"True": True, "False": False, "None": None}
@@ -52,7 +52,7 @@ class Members:
 
 
 def read_arguments(
-    stream: Stream, style: ArgumentStyle, templates: Sequence[Steps], quote: str, kinds: Kinds, give: Give
+    stream: Stream, style: ArgumentStyle, templates: Sequence[Steps], quote: str, kinds: KindsOf, give: Give
 ):
     """Return the reader of the style's form."""
     if style.form == "members":
@@ -108,7 +108,7 @@ def _json(text: str) -> Any:
 class MemberReader:
     """Reads elements by templates."""
 
-    def __init__(self, stream: Stream, templates: Sequence[Steps], separator: str, kinds: Kinds, give: Give) -> None:
+    def __init__(self, stream: Stream, templates: Sequence[Steps], separator: str, kinds: KindsOf, give: Give) -> None:
         self.stream = stream
         self.templates = templates
         self.separator = separator
@@ -163,22 +163,22 @@ class MemberReader:
 
     def _value(self, key: str, fits: list[Steps]) -> Generator[None, None, bool]:
         slots = {step.name for template in fits for step in template if isinstance(step, Slot)}
-        strings, others = self.kinds(key)
-        raw = "raw" in slots and (strings or not others or "json" not in slots)
-        both = raw and others and "json" in slots
+        kinds = self.kinds(key)
+        raw = "raw" in slots and (kinds.strings or not kinds.others or "json" not in slots)
+        both = kinds if raw and kinds.others and "json" in slots else None
         template = fits[0] if raw or len(fits) == 1 else fits[-1]
         at = next(i for i, step in enumerate(template) if isinstance(step, Slot) and step.name in ("raw", "json"))
         closer, blank = _next(template, at), isinstance(template[at + 1], Blank)
         if isinstance(template[at - 1], Blank):
             yield from self.stream.starts("\n")
-        read = self._raw if raw and not both else self._json
+        read = self._raw if raw and both is None else self._json
         if not (yield from read(key, closer, blank, both)):
             return False
         yield from self.stream.starts(closer)
         yield from self.stream.skip(" \n")
         return True
 
-    def _raw(self, key: str, closer: str, blank: bool, both: bool) -> Generator[None, None, bool]:
+    def _raw(self, key: str, closer: str, blank: bool, both: Kinds | None) -> Generator[None, None, bool]:
         parts: list[str] = []
 
         def more(text: str) -> None:
@@ -195,8 +195,11 @@ class MemberReader:
             self.stream.at += 1
         return found is not None
 
-    def _json(self, key: str, closer: str, blank: bool, both: bool) -> Generator[None, None, bool]:
-        """Read JSON up to a closer before which it is complete; `both`: what is no JSON stands for itself."""
+    def _json(self, key: str, closer: str, blank: bool, both: Kinds | None) -> Generator[None, None, bool]:
+        """Read JSON up to a closer before which it is complete.
+
+        `both`: it may be a raw string, too; what is no JSON, or JSON that the argument may not be, stands for itself.
+        """
         start = self.stream.at
         while True:
             found = yield from self.stream.until([closer], lambda text: None)
@@ -204,11 +207,12 @@ class MemberReader:
                 return False
             text = self.stream.text[start : self.stream.at]
             text = text.removesuffix("\n") if blank else text
-            value = _WORDS[text] if text in _WORDS and not both else _json(text)
-            if value is _json and not both and text.lstrip()[:1] in tuple('{["'):
+            value = _WORDS[text] if text in _WORDS and both is None else _json(text)
+            if value is _json and both is None and text.lstrip()[:1] in tuple('{["'):
                 self.stream.at += len(closer)  # the closer may stand inside a JSON string
                 continue
-            self.members.add(key, text if value is _json or (both and isinstance(value, str)) else value)
+            itself = both is not None and (isinstance(value, str) or value is _json or not both.holds(value))
+            self.members.add(key, text if itself or value is _json else value)
             return True
 
 

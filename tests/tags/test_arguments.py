@@ -150,9 +150,29 @@ def test_special_quotes():
 
 
 def test_kinds():
-    kinds = value_kinds(SCHEMA)
-    assert kinds("s") == (True, False) and kinds("n") == (False, True) and kinds("e") == (True, True)
-    assert value_kinds({"type": "object"})("any") == (True, True)
+    def told(schema, name):
+        kinds = value_kinds(schema)(name)
+        return kinds.strings, bool(kinds.others)
+
+    assert (
+        told(SCHEMA, "s") == (True, False) and told(SCHEMA, "n") == (False, True) and told(SCHEMA, "e") == (True, True)
+    )
+    assert told({"type": "object"}, "any") == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("schema", "values", "others"),
+    [
+        ({"type": ["string", "null"]}, [None], [1, True, [1], {"a": 1}]),
+        ({"type": ["string", "integer"]}, [1, 10**30, 2.0], [1.5, None, False, []]),
+        ({"anyOf": [{"type": "string"}, {"multipleOf": 0.1, "type": "number"}]}, [0.3, 2], [0.25, float("inf"), None]),
+        ({"enum": ["a", True, 3]}, [True, 3], [False, 4, 1, None]),
+        ({"anyOf": [{"type": ["array", "string"]}, {"const": {"a": 1}}]}, [[], {"a": 1}], [None, 0]),
+    ],
+)
+def test_kinds_of_values(schema, values, others):
+    kinds = value_kinds({"type": "object", "properties": {"a": schema}})("a")
+    assert kinds.strings and all(map(kinds.holds, values)) and not any(map(kinds.holds, others))
 
 
 def test_errors():

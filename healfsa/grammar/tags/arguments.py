@@ -14,6 +14,7 @@ import math
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any
 
@@ -23,6 +24,7 @@ from healfsa.grammar.grammar import Grammar, make_grammar
 from healfsa.grammar.json_schema.compiler import Compiler
 from healfsa.grammar.json_schema.maker import json_schema
 from healfsa.grammar.json_schema.objects import at
+from healfsa.grammar.json_schema.shapes import Shape
 from healfsa.grammar.json_schema.sources import read, written
 from healfsa.grammar.json_schema.style import Style
 from healfsa.grammar.tags import data
@@ -138,14 +140,35 @@ class ArgumentCompiler(Compiler):
             self.writer, self.strings = self.emitter.writer, self.emitter.strings
 
 
-def value_kinds(schema: Any) -> Callable[[str], tuple[bool, bool]]:
-    """Return a function from an argument's name to whether it may be a string, and whether it may be something else."""
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """What an argument may be: a string, or something else."""
+
+    strings: bool
+    others: tuple[Shape, ...]
+
+    def holds(self, value: Any) -> bool:
+        """Say whether `value`, no string, is one of the others; an array or an object is where there are any."""
+        return any(_holds(shape, value) for shape in self.others)
+
+
+def _holds(shape: Shape, value: Any) -> bool:
+    if value is None or isinstance(value, bool):
+        return shape.null if value is None else value in shape.booleans
+    if isinstance(value, (list, dict)):
+        return bool(shape.arrays if isinstance(value, list) else shape.objects)
+    number = Fraction(repr(value)) if math.isfinite(value) else None  # 0.1 is a tenth, as it is written
+    return number is not None and any(facts.holds(number) for facts in shape.numbers)
+
+
+def value_kinds(schema: Any) -> Callable[[str], Kinds]:
+    """Return a function from an argument's name to what it may be."""
     text = schema if isinstance(schema, (str, bytes)) else written(read(schema)[0])
     return _kinds_of(text if isinstance(text, str) else text.decode())
 
 
 @lru_cache(maxsize=1024)
-def _kinds_of(text: str) -> Callable[[str], tuple[bool, bool]]:
+def _kinds_of(text: str) -> Callable[[str], Kinds]:
     forever = Limits(seconds=math.inf)  # the compiler is kept, and asked whenever a parser needs it
     compiler = Compiler(read(text)[0], Style(), limits=forever)
     found = compiler.shape(compiler.formulas.leaf(compiler.references.root())).objects
@@ -153,10 +176,10 @@ def _kinds_of(text: str) -> Callable[[str], tuple[bool, bool]]:
     lock = threading.Lock()  # a compiler is one thread's, and parsers of many threads ask
 
     @lru_cache(maxsize=1024)
-    def kinds(name: str) -> tuple[bool, bool]:
+    def kinds(name: str) -> Kinds:
         with lock:
             shapes = [compiler.shape(at(facts, name, compiler.holds)) for facts in found]
-        strings = any(shape.strings for shape in shapes)
-        return strings, any(not replace(shape, strings=()).is_empty() for shape in shapes)
+        others = tuple(replace(shape, strings=()) for shape in shapes)
+        return Kinds(any(shape.strings for shape in shapes), tuple(s for s in others if not s.is_empty()))
 
     return kinds
