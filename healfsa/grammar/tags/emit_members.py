@@ -59,7 +59,7 @@ class MembersEmitter(Emitter):
         required = frozenset(i for i, (n, _) in enumerate(written) if n in facts.required)
         members = tuple(e for _, e in written)
         least = max(1, facts.least)
-        return ex.choice(empty, _members(members, required, self.separator, extra, least, facts.most, ordered))
+        return ex.choice(empty, members_of(members, required, self.separator, extra, least, facts.most, ordered))
 
     def _name(self, name: str) -> ex.Expression:
         data = name.encode("utf-8", "surrogatepass")
@@ -129,7 +129,7 @@ def by_type(shape: Shape) -> list[tuple[str, Shape]]:
     return [(name, part) for name, part in parts if not part.is_empty()]
 
 
-def _members(
+def members_of(
     members: tuple[ex.Expression, ...],
     required: frozenset[int],
     separator: ex.Expression,
@@ -138,6 +138,7 @@ def _members(
     most: int | None,
     ordered: bool,
 ) -> ex.Expression:
+    """Return from `least` to `most` members: those listed, and any number of `extra` ones."""
     if members:
         return ex.Members(members, required, separator, extra, least, most, ordered)
     one = extra if extra is not None else ex.NOTHING

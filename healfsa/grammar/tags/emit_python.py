@@ -11,18 +11,24 @@ Not here: what a schema means.
 from __future__ import annotations
 
 import keyword
+import string
 from dataclasses import replace
 
 from healfsa.errors import UnsupportedFeature
 from healfsa.grammar import expression as ex
 from healfsa.grammar.json_schema.emit import Emitter
 from healfsa.grammar.json_schema.nodes import Node
-from healfsa.grammar.json_schema.objects import Objects
+from healfsa.grammar.json_schema.objects import Family, Objects
 from healfsa.grammar.json_schema.shapes import Shape
 from healfsa.grammar.json_schema.strings_text import StringText
-from healfsa.grammar.json_schema.text import Ranges, Writer, spell, subtract
+from healfsa.grammar.json_schema.text import Ranges, RawWriter, Writer, spell, subtract
+from healfsa.grammar.tags.emit_members import members_of
 
 _CONSTANTS = {"null": b"None", "true": b"True", "false": b"False"}
+_LETTERS = sum(1 << byte for byte in (string.ascii_letters + "_").encode())
+_DIGITS = sum(1 << byte for byte in string.digits.encode())
+_NAMES = ex.concat(ex.Bytes(_LETTERS), ex.repeat(ex.Bytes(_LETTERS | _DIGITS), 0, None))
+_KEYWORDS = ex.literals(word.encode() for word in keyword.kwlist)
 _QUOTES: Ranges = ((0x22, 0x22), (0x27, 0x27))
 
 
@@ -53,13 +59,14 @@ class PythonEmitter(Emitter):
         self.distincts = None  # texts that are not JSON are not compared
         self.single = SingleQuoted(self.writer.style)
         self.single_strings = StringText(self.single)
+        self.raw = StringText(RawWriter())
 
     def document(self, node: Node) -> ex.Expression:
         """Return the keyword arguments that `node` accepts."""
         return ex.choice(*(self.block(facts, self.ordered) for facts in self.meaning.shape(node).objects))
 
     def block(self, facts: Objects, ordered: bool) -> ex.Expression:
-        """Return the keyword arguments of one description; names that it does not list are not written."""
+        """Return the keyword arguments of one description; names that it does not list are of ASCII characters."""
         parts = [self._keywords(facts, ordered)]
         for aside in facts.asides:
             other = ex.choice(*(self.block(f, False) for f in aside.facts))
@@ -73,13 +80,34 @@ class PythonEmitter(Emitter):
         written = [(n, v) for n, v in listed if v is not ex.NOTHING]
         if facts.required - {n for n, _ in written}:
             return ex.NOTHING
+        extra = self._others(facts, order, ordered)
         empty = ex.EMPTY if facts.least == 0 else ex.NOTHING
-        if not written or facts.most == 0:
+        if facts.most == 0 or (not written and extra is None):
             return empty
         members = tuple(ex.concat(_name(n), ex.literal(b"="), v) for n, v in written)
         required = frozenset(i for i, (n, _) in enumerate(written) if n in facts.required)
         comma, least = self.writer.comma(1), max(1, facts.least)
-        return ex.choice(empty, ex.Members(members, required, comma, None, least, facts.most, ordered))
+        return ex.choice(empty, members_of(members, required, comma, extra, least, facts.most, ordered))
+
+    def _others(self, facts: Objects, listed: list[str], ordered: bool) -> ex.Expression | None:
+        """Return an argument that is not listed; None where there is none."""
+        if self.writer.style.additional == "closed" and facts.implicit and facts.order:
+            return None
+        found = ex.choice(*(self._other(family, listed, ordered) for family in facts.families))
+        return None if found is ex.NOTHING else found
+
+    def _other(self, family: Family, listed: list[str], ordered: bool) -> ex.Expression:
+        value = self.value(family.node, 1, ordered)
+        if value is ex.NOTHING:
+            return value
+        wanted, refused = [_NAMES], [_KEYWORDS]
+        refused.append(ex.literals(name.encode("utf-8", "surrogatepass") for name in listed))
+        for test in sorted(family.tests, key=repr):
+            if not isinstance(test.what, str):
+                raise UnsupportedFeature("propertyNames in this argument style", instead="patternProperties")
+            (wanted if test.positive else refused).append(self.raw.pattern(test.what))
+        name = ex.both(*wanted, *(ex.complement(names) for names in refused))
+        return ex.concat(name, ex.literal(b"="), value)
 
     def scalars(self, shape: Shape) -> ex.Expression:
         """Return the texts of None, booleans, numbers and strings."""
