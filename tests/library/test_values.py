@@ -1,4 +1,4 @@
-"""Values of arguments: texts without quotes that could be several things, and keyword arguments that no schema lists."""
+"""Values of arguments: bare texts that could be several things, and keyword arguments that no schema lists."""
 
 from __future__ import annotations
 
