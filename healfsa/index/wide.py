@@ -135,7 +135,7 @@ class Wide:
         if not any(loops):
             return self._from_afar(state)
         names = tuple([self._name(piece, loop) for piece, loop in zip(parts, loops, strict=True)])
-        return names, lambda: self._join(parts, loops)
+        return names, lambda: self._join(state, parts, loops)
 
     def _name(self, piece: list[int], loop: Loop | None) -> Hashable:
         """Return what the tokens of a piece depend on: bounds that no token reaches are left out."""
@@ -232,17 +232,21 @@ class Wide:
         loop = self._loop(part) if part else None
         return None if loop is None or self._ways_out(loop, part, rest) is TOO_MANY else loop
 
-    def _join(self, pieces: list[list[int]], loops: list[Loop | None]) -> Found:
-        """Return the union of the pieces' tokens."""
-        found = Found()
+    def _join(self, state: int, pieces: list[list[int]], loops: list[Loop | None]) -> Found:
+        """Return the union of the pieces of `state`; where several would be walked, the whole state is walked once."""
+        found, walked = Found(), None
         for piece, loop in zip(pieces, loops, strict=True):
             short = self._short_walk(piece[0]) if loop is None and piece[1] == 0 else b""
             if loop is not None:
                 self._add_loop(found, piece, loop)
             elif short:
                 found.lists.append(np.frombuffer(short, dtype=np.int32))
+            elif walked is None:
+                walked = piece[0]
             else:
-                found.add(self.by_sets(piece[0], 0))
+                return self._whole_row(state)
+        if walked is not None:
+            found.add(self.by_sets(walked, 0))
         return found
 
     def _add_loop(self, found: Found, piece: list[int], loop: Loop) -> None:
