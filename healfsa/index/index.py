@@ -93,7 +93,8 @@ class Index(Masks):
     def nbytes(self) -> int:
         """Bytes that it holds beside its rows (they are counted by the pool)."""
         tables = 0 if self.eager is None else self.eager.nbytes
-        return self.automaton.nbytes + MOVE_BYTES * len(self.moves) + sum(map(len, self.facts)) + tables + OVERHEAD
+        own = self.automaton.nbytes + self._wide.nbytes + tables + OVERHEAD
+        return own + MOVE_BYTES * len(self.moves) + sum(map(len, self.facts))
 
     def tabulate(self, max_states: int = MAX_STATES, max_bytes: int = MAX_BYTES) -> TokenTable:
         """Return the whole index as tables (and keep them in `eager`); see `healfsa.index.eager`.

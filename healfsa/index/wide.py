@@ -107,6 +107,11 @@ class Wide:
         # What kernels know of loops (see kernels_equal), and the endings of one of them: always replaced together.
         self._seen = np.zeros(kernels_equal.HINTS + 1, dtype=np.int32), NO_TOKENS
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the descriptions of states."""
+        return self._seen[0].nbytes
+
     def quickly(self, state: int) -> np.ndarray | None:
         """Return the text tokens allowed in `state` (in scratch memory) where a short walk finds them, else None."""
         stack, found, _ = self._tables.scratch()
